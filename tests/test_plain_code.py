@@ -8,7 +8,10 @@ import pytest
 import learnable
 
 SOURCE = Path(learnable.__file__).parent
-PLAIN = ("core", "data", "evaluation", "generative", "meta", "mixtures", "neighbors", "probability", "sequences")
+PLAIN = (
+    "core", "data", "evaluation", "generative", "kernel", "meta", "mixtures", "neighbors", "probability", "risk",
+    "sequences",
+)  # fmt: skip
 
 
 def trees(package):

@@ -74,7 +74,9 @@ class Operator:
         n_jobs: int | None = None,
         stop: Callable[[], bool] = never,
     ) -> None:
-        self.kernel, self.X, self.n_jobs = kernel, X, n_jobs
+        self.kernel = kernel
+        self.X = X
+        self.n_jobs = n_jobs
         self.is_linear = isinstance(kernel, Linear)
         self.diagonal: Array = np.asarray(kernel.diagonal(X), dtype=np.float64)
         self.matrix: Array | None = None
@@ -131,7 +133,8 @@ class Operator:
             return self.kernel(X)
         if self.kernel._is_pointwise():
             return symmetric_matrix(self._between(stop), X, self.diagonal, n_jobs=self.n_jobs)
-        K, values = np.empty((self.n, self.n)), self._between(stop)
+        K = np.empty((self.n, self.n))
+        values = self._between(stop)
         for start in range(0, self.n, _TIMED_ROWS):
             K[start : start + _TIMED_ROWS] = values(X[start : start + _TIMED_ROWS], X)
         K.flat[:: self.n + 1] = self.diagonal
@@ -186,10 +189,14 @@ def partial_cholesky(
     stop : function
         Asked between steps; True ends them.
     """
-    n, rng = operator.n, np.random.default_rng(0)  # fixed: a preconditioner changes the way, not the result
-    F, m = np.zeros((n, min(rank, n)), dtype=dtype, order="F"), 0
+    # fixed: a preconditioner changes the way, not the result
+    n = operator.n
+    rng = np.random.default_rng(0)
+    F = np.zeros((n, min(rank, n)), dtype=dtype, order="F")
+    m = 0
     missing = np.maximum(operator.diagonal, 0.0)
-    trace, noise = float(missing.sum()), float(np.finfo(dtype).eps)
+    trace = float(missing.sum())
+    noise = float(np.finfo(dtype).eps)
     enough = max(tol, 10.0 * noise if dtype == np.float32 else 0.0) * trace
     while m < F.shape[1] and float(missing.sum()) > enough and not stop():
         drawn = rng.choice(n, size=min(_PIVOTS, F.shape[1] - m), p=missing / missing.sum())
@@ -214,7 +221,8 @@ def _fill_columns(
     operator: Operator, F: Any, missing: Array, picks: NDArray[np.intp], own: Any, L: Any, start: int
 ) -> None:
     """Set some rows of the next columns of F, those whose pivots are `picks`, and what they leave of the diagonal."""
-    m, rows = own.shape[1], slice(start, min(start + _FACTOR_ROWS, operator.n))
+    m = own.shape[1]
+    rows = slice(start, min(start + _FACTOR_ROWS, operator.n))
     G = operator.block(rows, picks, F.dtype)
     G -= F[rows, :m] @ own.T
     new = solve_triangular(L, G.T, lower=True, check_finite=False).T
@@ -244,7 +252,8 @@ class Woodbury:
     """
 
     def __init__(self, F: Any, d: Array, *, overwrite: bool = False, n_jobs: int | None = None) -> None:
-        self.d, self.n_jobs = d, n_jobs
+        self.d = d
+        self.n_jobs = n_jobs
         self.root = 1.0 / np.sqrt(d)
         if sp.issparse(F):
             self.scaled = F.multiply(self.root[:, None]).tocsr()
@@ -300,7 +309,9 @@ def as_double(X: Any) -> Any:
 
 AnyArray = NDArray[Any]
 
-_ROWS, _COLUMNS = 256, 1024  # a tile: 2 MB of float64, half in the second-level cache
+# a tile: 2 MB of float64, half in the second-level cache
+_ROWS = 256
+_COLUMNS = 1024
 _LARGEST = 1e12  # of γ‖x − x̄‖²: beyond, differences of squares have lost all digits
 
 
@@ -327,18 +338,23 @@ class GaussianProducts:
 
     def __init__(self, kernel: Kernel, X: Any, n_jobs: int | None = None) -> None:
         points, squares = embed_with(kernel, X, X.mean(axis=0, dtype=np.float64))
-        self.n, self.n_jobs, largest = len(squares), n_jobs, float(squares.max(initial=0.0))
-        self.points, self.squares = np.ascontiguousarray(points), squares
+        self.n = len(squares)
+        self.n_jobs = n_jobs
+        largest = float(squares.max(initial=0.0))
+        self.points = np.ascontiguousarray(points)
+        self.squares = squares
         self.usable = bool(largest <= _LARGEST)
         self.has_single = float32_serves(kernel, largest)
         if self.has_single:
-            self.points32, self.squares32 = self.points.astype(np.float32), squares.astype(np.float32)
+            self.points32 = self.points.astype(np.float32)
+            self.squares32 = squares.astype(np.float32)
 
     def __call__(self, V: AnyArray, *, single: bool = False, stop: Callable[[], bool] = never) -> NDArray[np.float64]:
         """Return KV for V of shape (n, t); OutOfTimeError if `stop` says so between two strips."""
         dtype: Any = np.float32 if single else np.float64
         points, squares = (self.points32, self.squares32) if single else (self.points, self.squares)
-        W, out = np.asarray(V, dtype=dtype), np.zeros(V.shape)
+        W = np.asarray(V, dtype=dtype)
+        out = np.zeros(V.shape)
         sums = _sums_of_one if V.shape[1] == 1 else _sums_of_several
 
         def strip(start: int) -> tuple[int, AnyArray, AnyArray]:
@@ -377,11 +393,17 @@ def _sums_of_one(
 ) -> tuple[AnyArray, AnyArray]:
     """Return the sums of a strip with the columns from its start on, and what it adds to the rows below."""
     rows = slice(start, min(start + _ROWS, len(points)))
-    own, square, v, w = points[rows], squares[rows], W[rows, 0].copy(), W[:, 0].copy()
+    own = points[rows]
+    square = squares[rows]
+    v = W[rows, 0].copy()
+    w = W[:, 0].copy()
     add = gauss_sums if single else gauss_sums64
-    beside, below = np.zeros(len(own)), np.zeros(len(points) - rows.stop, dtype=W.dtype)
-    line, slot = np.empty((1, _COLUMNS), dtype=W.dtype), np.zeros(1, dtype=np.int64)
-    unused, room = np.zeros(len(own), dtype=W.dtype), np.empty(len(own) * _COLUMNS, dtype=W.dtype)
+    beside = np.zeros(len(own))
+    below = np.zeros(len(points) - rows.stop, dtype=W.dtype)
+    line = np.empty((1, _COLUMNS), dtype=W.dtype)
+    slot = np.zeros(1, dtype=np.int64)
+    unused = np.zeros(len(own), dtype=W.dtype)
+    room = np.empty(len(own) * _COLUMNS, dtype=W.dtype)
     add(own @ own.T, square, square, line[:, : len(own)], slot, v, v, beside, unused)
     for part in _tiles(len(points), rows.stop):
         target = below[part.start - rows.stop : part.stop - rows.stop]
@@ -395,10 +417,14 @@ def _sums_of_several(
 ) -> tuple[AnyArray, AnyArray]:
     """Do the same for several columns of weights: a tile of values is kept for two matrix products."""
     rows = slice(start, min(start + _ROWS, len(points)))
-    own, square, finish = points[rows], squares[rows], gauss_tile if single else gauss_tile64
-    places, values = np.arange(len(own)), np.empty((len(own), _COLUMNS), dtype=W.dtype)
+    own = points[rows]
+    square = squares[rows]
+    finish = gauss_tile if single else gauss_tile64
+    places = np.arange(len(own))
+    values = np.empty((len(own), _COLUMNS), dtype=W.dtype)
     finish(own @ own.T, square, square, values, places, 0)
-    beside, below = (values[:, : len(own)] @ W[rows]).astype(np.float64), np.empty_like(W[rows.stop :])
+    beside = (values[:, : len(own)] @ W[rows]).astype(np.float64)
+    below = np.empty_like(W[rows.stop :])
     for part in _tiles(len(points), rows.stop):
         finish(own @ points[part].T, square, squares[part], values, places, 0)
         tile = values[:, : part.stop - part.start]

@@ -38,7 +38,8 @@ def kernel_of(model: Any, n_features: int) -> Kernel:
     if callable(kernel) and not isinstance(kernel, Kernel) and not is_foreign(kernel):
         return FunctionKernel(partial(kernel, **(model.kernel_params or {})), pairwise=True)
     gamma = 1.0 / n_features if model.gamma is None else max(float(model.gamma), _LEAST_GAMMA)
-    degree, coef0 = 3 if model.degree is None else model.degree, 1.0 if model.coef0 is None else model.coef0
+    degree = 3 if model.degree is None else model.degree
+    coef0 = 1.0 if model.coef0 is None else model.coef0
     if isinstance(kernel, str) and kernel in ("poly", "polynomial") and (degree < 1 or degree != int(degree)):
         return FunctionKernel(RealPower(float(degree), gamma, float(coef0)))
     return as_kernel(kernel, gamma=gamma, degree=int(degree), coef0=float(coef0))
@@ -166,7 +167,8 @@ class RepresenterModel(KernelChoice, Estimator):
             every = np.zeros((len(table.kept), *coefficients.shape[1:]))
             every[table.kept] = coefficients
             coefficients = every
-        self.X_fit_, self.dual_coef_ = points, np.ascontiguousarray(coefficients)
+        self.X_fit_ = points
+        self.dual_coef_ = np.ascontiguousarray(coefficients)
         if not np.isfinite(coefficients).all():
             raise DataError(f"{type(self).__name__}: the coefficients are beyond the range of float64; rescale y.")
 
@@ -184,7 +186,9 @@ class RepresenterModel(KernelChoice, Estimator):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        points, coef, columns = self.X_fit_, self.dual_coef_, self.n_features_in_
+        points = self.X_fit_
+        coef = self.dual_coef_
+        columns = self.n_features_in_
         expected = (points.shape[0], points.shape[0]) if is_given(self) else (len(coef), columns)
         if coef.dtype != np.float64 or points.shape != expected or (is_given(self) and len(coef) != columns):
             raise ModelFileError(

@@ -33,7 +33,9 @@ from ..risk.kernels.base import squares
 from ..solvers.conic.smo import Team
 
 _LOG2E: Final = 1.4426950408889634
-_HIGH32, _LOW32 = np.float32(0.693359375), np.float32(-2.12194440e-4)  # log 2 in two pieces
+# log 2 in two pieces
+_HIGH32 = np.float32(0.693359375)
+_LOW32 = np.float32(-2.12194440e-4)
 _F = np.float32
 
 
@@ -45,7 +47,9 @@ def gauss_tile(dots: Any, own: Any, other: Any, store: Any, slots: Any, start: i
     """Write exp(2⟨a, z⟩ − ‖a‖² − ‖z‖²), float32; `own` and `other` are the squares."""
     width = other.size
     for a in range(slots.size):
-        line, out, square = dots[a], store[slots[a], start : start + width], own[a]
+        line = dots[a]
+        out = store[slots[a], start : start + width]
+        square = own[a]
         for c in range(width):
             x = (line[c] - square) + (line[c] - other[c])
             x = min(max(x, _F(-87.0)), _F(0.0))
@@ -66,7 +70,9 @@ def gauss_tile64(dots: Any, own: Any, other: Any, store: Any, slots: Any, start:
     """Write exp(2⟨a, z⟩ − ‖a‖² − ‖z‖²), float64."""
     width = other.size
     for a in range(slots.size):
-        line, out, square = dots[a], store[slots[a], start : start + width], own[a]
+        line = dots[a]
+        out = store[slots[a], start : start + width]
+        square = own[a]
         for c in range(width):
             out[c] = exp(min((line[c] - square) + (line[c] - other[c]), 0.0))
 
@@ -76,7 +82,8 @@ def power_tile(dots: Any, shift: Any, degree: int, store: Any, slots: Any, start
     """Write (⟨a, z⟩ + shift)^degree."""
     width = dots.shape[1]
     for a in range(slots.size):
-        line, out = dots[a], store[slots[a], start : start + width]
+        line = dots[a]
+        out = store[slots[a], start : start + width]
         if degree == 2:
             for c in range(width):
                 x = line[c] + shift
@@ -98,7 +105,8 @@ def power_tile(dots: Any, shift: Any, degree: int, store: Any, slots: Any, start
 def add_weighted(values: Any, c: Any, out: Any) -> None:
     """Add Σⱼ values[i, j] c[j] to out[i], in float64."""
     for i in range(out.size):
-        line, total = values[i, : c.size], 0.0
+        line = values[i, : c.size]
+        total = 0.0
         for j in range(c.size):
             total += np.float64(line[j]) * c[j]
         out[i] += total
@@ -113,7 +121,8 @@ def sparse_dots(data: Any, indices: Any, indptr: Any, columns: Any, rows_of: Any
     for r in range(out.shape[0]):
         line = out[r]
         for p in range(indptr[r], indptr[r + 1]):
-            x, j = data[p], indices[p]
+            x = data[p]
+            j = indices[p]
             for s in range(ends[j], ends[j + 1]):
                 line[rows_of[s]] += x * columns[s]
 
@@ -137,7 +146,9 @@ class _Embedded:
     """Kernels of inner products of embedded points, in float32 or float64."""
 
     def __init__(self, kernel: Kernel, X: Any, single: bool | None = None) -> None:
-        self.kernel, self.X, self.n = kernel, X, X.shape[0]
+        self.kernel = kernel
+        self.X = X
+        self.n = X.shape[0]
         centred = isinstance(kernel, Gaussian) and not sp.issparse(X)
         points, squares = embed_with(kernel, X, X.mean(axis=0, dtype=np.float64) if centred else None)
         if single is None:
@@ -160,7 +171,10 @@ class _Embedded:
     def part(self, rows: Rows) -> Self:
         """Return the same kernel of some of the points, in the same precision."""
         part = copy.copy(self)
-        part.X, part.n, part.points, part.squares = self.X[rows], len(rows), self.points[rows], self.squares[rows]
+        part.X = self.X[rows]
+        part.n = len(rows)
+        part.points = self.points[rows]
+        part.squares = self.squares[rows]
         return part
 
 
@@ -174,7 +188,8 @@ class DenseRows(_Embedded):
 
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
         """Return the tasks that compute these rows, one for each tile of columns."""
-        own, squares = self.points[rows], self.squares[rows]
+        own = self.points[rows]
+        squares = self.squares[rows]
 
         def task(number: int) -> None:
             part = slice(number * _TILE, min((number + 1) * _TILE, self.n))
@@ -184,14 +199,16 @@ class DenseRows(_Embedded):
 
     def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
         """Return K[rows, support] β."""
-        left, right = (self.points[rows], self.squares[rows]), (self.points[support], self.squares[support])
+        left = (self.points[rows], self.squares[rows])
+        right = (self.points[support], self.squares[support])
         return tile_sums(self.finish, left, right, beta[:, None], [(0, len(support))], team)[0][:, 0]
 
     def square(self, rows: Rows, out: NDArray[Any]) -> Tasks | None:
         """Return the tasks that compute K[rows, rows] afresh: of few columns, reading whole rows takes longer."""
         if self.costly:
             return None
-        own, squares = self.points[rows], self.squares[rows]
+        own = self.points[rows]
+        squares = self.squares[rows]
 
         def task(number: int) -> None:
             part = slice(number * _PANEL, min((number + 1) * _PANEL, len(rows)))
@@ -217,7 +234,8 @@ class SparseRows(_Embedded):
 
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
         """Return the tasks that compute these rows, a few whole rows each."""
-        dots_of, squares = self._dots(self.points[rows], self.columns), self.squares[rows]
+        dots_of = self._dots(self.points[rows], self.columns)
+        squares = self.squares[rows]
 
         def task(number: int) -> None:
             part, dots = dots_of(number)
@@ -227,8 +245,11 @@ class SparseRows(_Embedded):
 
     def sums(self, rows: Rows, support: Rows, beta: Array, team: Team) -> Array:
         """Return K[rows, support] β."""
-        dots_of, out = self._dots(self.points[rows], self.points[support].tocsc()), np.empty(len(rows))
-        own, other, places = self.squares[rows], self.squares[support], np.arange(_SPARSE_PANEL)
+        dots_of = self._dots(self.points[rows], self.points[support].tocsc())
+        out = np.empty(len(rows))
+        own = self.squares[rows]
+        other = self.squares[support]
+        places = np.arange(_SPARSE_PANEL)
 
         def task(number: int) -> None:
             part, dots = dots_of(number)
@@ -241,7 +262,9 @@ class SparseRows(_Embedded):
 
     def _dots(self, own: Any, by: Any) -> Callable[[int], tuple[slice, NDArray[Any]]]:
         """Return a function of a number: a slice of a few rows of `own`, and ⟨x, z⟩ of these with all rows of `by`."""
-        indices, indptr, n = own.indices.astype(np.int64), own.indptr.astype(np.int64), own.shape[0]
+        indices = own.indices.astype(np.int64)
+        indptr = own.indptr.astype(np.int64)
+        n = own.shape[0]
 
         def dots_of(number: int) -> tuple[slice, NDArray[Any]]:
             part = slice(number * _SPARSE_PANEL, min((number + 1) * _SPARSE_PANEL, n))
@@ -261,7 +284,8 @@ class LinearMatrix:
 
     def __init__(self, X: Any, team: Team) -> None:
         self.X = X if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
-        self.n, self.team = X.shape[0], team
+        self.n = X.shape[0]
+        self.team = team
         self.kernel = Linear()
 
     def rounding(self) -> bool:
@@ -275,7 +299,8 @@ class LinearMatrix:
     def block(self, rows: Rows) -> Array:
         """Return K[rows, rows]; a negative row is padding."""
         K = self.kernel._between(own := self.X[np.maximum(rows, 0)], own)
-        K[rows < 0], K[:, rows < 0] = 0.0, 0.0
+        K[rows < 0] = 0.0
+        K[:, rows < 0] = 0.0
         return np.ascontiguousarray(K)
 
     def add(self, f: Array, rows: Rows, delta: Array) -> None:
@@ -325,7 +350,8 @@ class AnyRows(_Float64Rows):
     costly = True
 
     def __init__(self, kernel: Kernel, X: Any) -> None:
-        self.kernel, self.X = kernel, X
+        self.kernel = kernel
+        self.X = X
 
     def diagonal(self) -> Array:
         """Return k(x, x)."""
@@ -354,7 +380,8 @@ class GivenRows(_Float64Rows):
     costly = False
 
     def __init__(self, K: NDArray[Any], rows: Rows | None = None) -> None:
-        self.K, self.rows = K, np.arange(len(K)) if rows is None else rows
+        self.K = K
+        self.rows = np.arange(len(K)) if rows is None else rows
 
     def diagonal(self) -> Array:
         """Return K_ii."""
@@ -387,9 +414,13 @@ def tile_sums(
     team: Team,
 ) -> list[Array]:
     """Return Σⱼ cⱼ k(xᵢ, zⱼ) over each run of points z, tile by tile; `left` and `right` are points and squares."""
-    (x, own), (z, other) = left, right
-    n, t, dtype = len(x), coefficients.shape[1], x.dtype
-    c, out = np.ascontiguousarray(coefficients, dtype=dtype), [np.zeros((n, t)) for _ in runs]
+    x, own = left
+    z, other = right
+    n = len(x)
+    t = coefficients.shape[1]
+    dtype = x.dtype
+    c = np.ascontiguousarray(coefficients, dtype=dtype)
+    out = [np.zeros((n, t)) for _ in runs]
 
     def task(number: int) -> None:
         rows = slice(number * _TILE, min((number + 1) * _TILE, n))
@@ -414,7 +445,8 @@ def formula_of(kernel: Kernel, dtype: Any) -> Callable[..., None]:
         return gauss_tile if dtype == np.float32 else gauss_tile64
     if not isinstance(kernel, Polynomial):
         raise TypeError(f"{type(kernel).__name__} is no function of inner products")
-    shift, degree = dtype(kernel.coef0), int(kernel.degree)
+    shift = dtype(kernel.coef0)
+    degree = int(kernel.degree)
     return lambda dots, own, other, store, slots, start: power_tile(dots, shift, degree, store, slots, start)
 
 
@@ -462,7 +494,9 @@ def kernel_scores(
 
     Memory: copies of X and Z in the precision used, and tiles of 1 MB per thread.
     """
-    n, m, t = X.shape[0], Z.shape[0], coefficients.shape[1]
+    n = X.shape[0]
+    m = Z.shape[0]
+    t = coefficients.shape[1]
     coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
     if m == 0 or n == 0:
         return [np.zeros((n, t)) for _ in runs]

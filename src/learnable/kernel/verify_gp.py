@@ -66,7 +66,8 @@ def gaussian_process_classifier(model: Any, X: Any, y: Any, sample_weight: Any) 
     try:
         values, logs = zip(*_processes(model, points, rows.y), strict=True)
     except (np.linalg.LinAlgError, ValueError, IndexError):
-        values, logs = (np.inf,), (np.nan,)
+        values = (np.inf,)
+        logs = (np.nan,)
     log_q = float(np.mean(logs))
     if not abs(model.log_marginal_likelihood_value_ - log_q) <= 1e-7 * (len(points) + abs(log_q)):
         values = (np.inf,)
@@ -96,17 +97,20 @@ def _processes(model: Any, X: Array, codes: Array) -> Any:
 
 
 def _exact(model: Any, rows: Rows) -> tuple[float, float]:
-    X, kernel = _points(rows), model.kernel_
+    X = _points(rows)
+    kernel = model.kernel_
     if not np.array_equal(X, model.X_train_):
         return np.inf, 0.0
     y = (rows.y - model.y_mean_) / model.y_std_
     if model.mean_ is not None:
         y = y - np.asarray(model.mean_.predict(X)).reshape(y.shape)
     n, t = y.shape
-    K, noise = _matrix(kernel, X), np.broadcast_to(np.asarray(model.alpha, dtype=float).ravel(), (n,)) + model.jitter_
+    K = _matrix(kernel, X)
+    noise = np.broadcast_to(np.asarray(model.alpha, dtype=float).ravel(), (n,)) + model.jitter_
     largest = K.diagonal().max() + noise.max()
     K = K + np.diag(noise)
-    alpha, beta = model.alpha_.reshape(n, t), model.beta_.reshape(-1, t)
+    alpha = model.alpha_.reshape(n, t)
+    beta = model.beta_.reshape(-1, t)
     H = np.ones((n, int(model.trend_.intercept)))
     if len(model.trend_.columns):
         H = np.hstack([H, X[:, model.trend_.columns]])
@@ -143,7 +147,8 @@ def _exact(model: Any, rows: Rows) -> tuple[float, float]:
 
 
 def _sparse(model: Any, rows: Rows) -> tuple[float, float]:
-    kernel, theta = model.kernel_, model.kernel_.theta
+    kernel = model.kernel_
+    theta = model.kernel_.theta
     F, size, residual, agrees, rounding = _bound(model, rows, kernel)
     if not agrees or not abs(F - model.log_marginal_likelihood_value_) <= 1e-6 * size:
         return np.inf, 0.0
@@ -159,11 +164,17 @@ def _sparse(model: Any, rows: Rows) -> tuple[float, float]:
 def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[float, float, float, bool, float]:
     """Return F, size of its gradient, residual of the weights, whether what is stored belongs to it, rounding of F."""
     Z = model.inducing_points_
-    m, t = len(Z), rows.y.shape[1]
+    m = len(Z)
+    t = rows.y.shape[1]
     grown = _own_values(kernel, Z, noise=False).mean() / _own_values(model.kernel_, Z, noise=False).mean()
     L = np.linalg.cholesky(values(kernel, Z, Z) + grown * model.jitter_ * np.eye(m))
     alpha = np.broadcast_to(np.asarray(model.alpha, dtype=float).ravel(), (len(rows.y),))
-    A, b, s, slack, logs, done = np.zeros((m, m)), np.zeros((m, t)), 0.0, 0.0, 0.0, 0
+    A = np.zeros((m, m))
+    b = np.zeros((m, t))
+    s = 0.0
+    slack = 0.0
+    logs = 0.0
+    done = 0
     for piece in rows.pieces():
         for start in range(0, piece.shape[0], max(1, _CHUNK // m)):
             X = _dense(piece[start : start + max(1, _CHUNK // m)])
@@ -175,8 +186,10 @@ def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[flo
             V = np.linalg.solve(L, values(kernel, Z, X))
             prior = _own_values(kernel, X, noise=False)
             noise = _own_values(kernel, X) - prior + alpha[part]
-            A, b = A + (V / noise) @ V.T, b + (V / noise) @ y
-            s, logs = s + np.sum(y * y / noise[:, None]), logs + np.log(noise).sum()
+            A = A + (V / noise) @ V.T
+            b = b + (V / noise) @ y
+            s = s + np.sum(y * y / noise[:, None])
+            logs = logs + np.log(noise).sum()
             slack = slack + np.sum((prior - np.einsum("ij,ij->j", V, V)) / noise)
     w = np.linalg.solve(np.eye(m) + A, b)
     fit = s - np.sum(b * w)
@@ -199,7 +212,9 @@ def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[flo
 
 def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> tuple[float, float]:
     """Return the larger of the residual of the mode and the relative gradient, and log q."""
-    f, g, K = model.f_[number], model.g_[number], _matrix(kernel, X)
+    f = model.f_[number]
+    g = model.g_[number]
+    K = _matrix(kernel, X)
     pi = 1 / (1 + np.exp(-f))
     residual = abs(f - K @ (t - pi)).max() / (1 + abs(f).max())
     W = pi * (1 - pi)
@@ -221,8 +236,11 @@ def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> tuple[flo
 
 def _joint_mode(model: Any, X: Array, y: Array) -> tuple[float, float]:
     """Return the larger of residual and relative gradient of the joint mode, and log q; matrices by plain inversion."""
-    f, g, kernel = model.f_, model.g_, model.kernels_[0]
-    K, one = _matrix(kernel, X), np.eye(len(X))
+    f = model.f_
+    g = model.g_
+    kernel = model.kernels_[0]
+    K = _matrix(kernel, X)
+    one = np.eye(len(X))
     pi = np.exp(f - f.max(axis=0))
     pi = pi / pi.sum(axis=0)
     residual = abs(f - (y - pi) @ K).max() / (1 + abs(f).max())
@@ -294,10 +312,12 @@ def _is_stated(model: Any, kernel: Any) -> bool:
 
 
 def _units_agree(model: Any, y: Array) -> bool:
-    mean, std = np.zeros(y.shape[1]), np.ones(y.shape[1])
+    mean = np.zeros(y.shape[1])
+    std = np.ones(y.shape[1])
     if model.normalize_y:
         size = np.where(abs(y).max(axis=0) > 0, abs(y).max(axis=0), 1.0)
-        mean, std = size * np.mean(y / size, axis=0), size * np.std(y / size, axis=0)
+        mean = size * np.mean(y / size, axis=0)
+        std = size * np.std(y / size, axis=0)
         std = np.where(std > 1e-14 * abs(mean), std, 1.0)
     shape = () if y.shape[1] == 1 else (y.shape[1],)
     return bool(

@@ -63,7 +63,8 @@ def _check_equations(model: Any, data: Data, Y: Array, weight: Array, alpha: Any
         )
     scale = np.abs(Y).max(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    Y, C = Y / scale, C / scale
+    Y = Y / scale
+    C = C / scale
     d = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (Y.shape[1],)) / weight[:, None]
     tol = model.certificate_.tolerance
     KC, diagonal, terms = _products(kernel, points, C)
@@ -101,7 +102,8 @@ def _suboptimality(R: Array, Y: Array, C: Array, d: Array, weight: Array) -> flo
     w = (weight / weight.max())[:, None]
     miss = R + d * C
     primal = (w * (miss**2 + d * C * (Y - miss))).sum(axis=0)
-    gap, start = (w * R**2).sum(axis=0), (w * Y**2).sum(axis=0)
+    gap = (w * R**2).sum(axis=0)
+    start = (w * Y**2).sum(axis=0)
     size = np.maximum(primal - gap, 1e-8 * start)
     return float(np.max(np.where(size > 0, gap / np.where(size > 0, size, 1.0), 0.0), initial=0.0))
 
@@ -120,9 +122,12 @@ def _products(kernel: Kernel, X: Any, C: Array) -> tuple[Array, Array, Array]:
     if isinstance(kernel, Precomputed):
         K = _symmetric(X)
         return K @ C, K.diagonal(), np.abs(K) @ np.abs(C)
-    out, diagonal, terms = np.empty(C.shape), np.empty(len(C)), np.empty(C.shape)
+    out = np.empty(C.shape)
+    diagonal = np.empty(len(C))
+    terms = np.empty(C.shape)
     for rows, K in blocks_of_values(kernel, X, X):
-        out[rows], diagonal[rows] = K @ C, K[np.arange(len(K)), np.arange(rows.start, rows.stop)]
+        out[rows] = K @ C
+        diagonal[rows] = K[np.arange(len(K)), np.arange(rows.start, rows.stop)]
         terms[rows] = np.abs(K) @ np.abs(C)
     return out, diagonal, terms
 
@@ -145,7 +150,8 @@ def _same_points(stored: Any, given: Any) -> bool:
 def kernel_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a KernelLogisticRegression."""
     data = data_of(model, X, y, sample_weight, classes=True)
-    n, K = len(data.weight), len(model.classes_)
+    n = len(data.weight)
+    K = len(model.classes_)
     rows = Rows(lambda: iter([data.X]), data.X.shape[1], data.y, data.weight)
     kappa = model.C * data.weight * class_weights_of(model.class_weight, model.classes_, rows)[data.y]
     coef = np.asarray(model.dual_coef_, dtype=np.float64)
@@ -186,7 +192,8 @@ def kernel_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
 def _with_class_totals(U: Array, own: Array, kappa: Array) -> Array:
     """Mix probabilities with a constant distribution so that Σκu = Σκe for every class."""
-    totals, sums = kappa @ own, kappa @ U
+    totals = kappa @ own
+    sums = kappa @ U
     share = np.clip(np.max((sums - totals) / sums), 0.0, 1.0)
     if share == 0:
         return U
@@ -203,9 +210,11 @@ def kernel_pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> 
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
     rows = plain_rows(model, X, np.zeros((np.shape(X)[0], 0)), sample_weight)
-    points, kernel = next(rows.pieces()), stated_kernel(model, rows.n_columns)
+    points = next(rows.pieces())
+    kernel = stated_kernel(model, rows.n_columns)
     fingerprint = fingerprint_of(Rows(rows.pieces, rows.n_columns, rows.y, rows.weight))
-    U, values = np.asarray(model.eigenvectors_), np.asarray(model.eigenvalues_)
+    U = np.asarray(model.eigenvectors_)
+    values = np.asarray(model.eigenvalues_)
     n = points.shape[0]
     if U.shape != (n, len(values)):
         raise VerificationError(f"verify: the model has eigenvectors {U.shape}, the data {n} rows.")
@@ -241,7 +250,8 @@ def _stored_state_agrees(model: Any, n_columns: int, n: int) -> bool:
 
 def _inverse_agrees(model: Any, kernel: Any, points: Any, components: Any) -> bool:
     """Tell whether the learned inverse solves (K + αI)C = X for the kernel of the components."""
-    stored, C = np.asarray(model.X_transformed_fit_), np.asarray(model.dual_coef_)
+    stored = np.asarray(model.X_transformed_fit_)
+    C = np.asarray(model.dual_coef_)
     if stored.shape != components.shape or C.shape != points.shape:
         return False
     if not np.abs(stored - components).max(initial=0.0) <= 1e-12 * np.abs(components).max(initial=0.0):

@@ -39,7 +39,9 @@ def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if not _stored(model, rows, kept, n_given):
         return Recheck(np.inf, 0.0, fingerprint)
     # A row without weight has no cost, whatever C.
-    cost, found, gaps = np.where(weight > 0, model.C * weight, 0.0), [], []
+    cost = np.where(weight > 0, model.C * weight, 0.0)
+    found = []
+    gaps = []
 
     def judge(members: Array, sign: Array, beta: Array, b: Any, c: Array) -> tuple[float, float]:
         f, rounding = kernel_sums(model, rows, members, beta, kept)
@@ -47,11 +49,15 @@ def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
     for members, sign, beta, b in _pairs(model, rows, kept):
         f, rounding = kernel_sums(model, rows, members, beta, kept)
-        c, margin, square = cost[members], sign * (f + b), beta @ f
+        c = cost[members]
+        margin = sign * (f + b)
+        square = beta @ f
         if np.isfinite(model.C):
-            primal, start = 0.5 * square + c @ np.maximum(0.0, 1.0 - margin), c.sum()
+            primal = 0.5 * square + c @ np.maximum(0.0, 1.0 - margin)
+            start = c.sum()
         else:
-            primal, start = 0.5 * square / max(margin[c > 0].min(initial=np.inf), 0.0) ** 2, len(members)
+            primal = 0.5 * square / max(margin[c > 0].min(initial=np.inf), 0.0) ** 2
+            start = len(members)
         gaps.append((primal, abs(beta).sum() - 0.5 * square, start))
         found.append((_svc_violation(model, sign, beta, f, b, c, rounding), rounding))
     found += _fold_machines(model, rows, kept, cost, data, judge)
@@ -60,7 +66,8 @@ def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
 def _svc_violation(model: Any, sign: Array, beta: Array, f: Array, b: Any, c: Array, rounding: float) -> Any:
     """Return the violation of one pair; infinity outside the box, off the constraint, or with another b."""
-    low, high = np.where(sign > 0, 0.0, -c), np.where(sign > 0, c, 0.0)
+    low = np.where(sign > 0, 0.0, -c)
+    high = np.where(sign > 0, c, 0.0)
     if not ((sign * beta >= 0).all() and (abs(beta) <= c * (1 + 1e-12)).all()):
         return np.inf
     if not model.fit_intercept:
@@ -84,12 +91,16 @@ def nu_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         rho = total / abs(beta).sum()
         return _nu_violation(model, sign, rho * beta, rho * f, rho * b, rho, c, rho * rounding), rho * rounding
 
-    found, gaps = [], []
+    found = []
+    gaps = []
     for members, sign, beta, b in _pairs(model, rows, kept):
         f, rounding = kernel_sums(model, rows, members, beta, kept)
         c = cost[members]
         rho = model.nu * c.sum() / abs(beta).sum()
-        beta, f, b, rounding = rho * beta, rho * f, rho * b, rho * rounding
+        beta = rho * beta
+        f = rho * f
+        b = rho * b
+        rounding = rho * rounding
         loss = c @ np.maximum(0.0, rho - sign * (f + b)) - rho * model.nu * c.sum()
         gaps.append((0.5 * (beta @ f) + loss, -0.5 * (beta @ f), 0.0))
         found.append((_nu_violation(model, sign, beta, f, b, rho, c, rounding), rounding))
@@ -103,7 +114,8 @@ def _nu_violation(model: Any, sign: Array, beta: Array, f: Array, b: Any, rho: A
     if not (inside and abs(beta.sum()) <= _SLACK * abs(beta).sum()):
         return np.inf
     room = _SLACK * c
-    low, high = np.where(sign > 0, 0.0, -c), np.where(sign > 0, c, 0.0)
+    low = np.where(sign > 0, 0.0, -c)
+    high = np.where(sign > 0, c, 0.0)
     values = []
     for side, level in ((sign > 0, b - rho), (sign < 0, b + rho)):
         if not offset_agrees(-f[side], beta[side], low[side], high[side], level, _OFFSET * model.tol + rounding):
@@ -119,11 +131,13 @@ def svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if not _stored(model, rows, kept, n_given):
         return Recheck(np.inf, 0.0, fingerprint)
     t, beta, f, rounding = _tube(model, rows, kept)
-    cost, b = model.C * rows.weight, model.intercept_[0]
+    cost = model.C * rows.weight
+    b = model.intercept_[0]
     balanced = not model.fit_intercept or abs(beta.sum()) <= _SLACK * abs(beta).sum()
     value = np.inf
     if (abs(beta) <= cost * (1 + 1e-12)).all() and balanced and (model.fit_intercept or b == 0):
-        eps, allowance = model.epsilon, (_OFFSET * model.tol + rounding) if model.fit_intercept else np.inf
+        eps = model.epsilon
+        allowance = (_OFFSET * model.tol + rounding) if model.fit_intercept else np.inf
         value = _tube_violation(t - f, beta, cost, b + eps, b - eps, eps, allowance)
     primal = 0.5 * (beta @ f) + _tube_loss(t - f - b, model.epsilon, cost)
     dual = t @ beta - model.epsilon * abs(beta).sum() - 0.5 * (beta @ f)
@@ -138,7 +152,9 @@ def nu_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if not _stored(model, rows, kept, n_given):
         return Recheck(np.inf, 0.0, fingerprint)
     t, beta, f, rounding = _tube(model, rows, kept)
-    cost, b, eps = model.C * rows.weight, model.intercept_[0], model.epsilon_
+    cost = model.C * rows.weight
+    b = model.intercept_[0]
+    eps = model.epsilon_
     total = model.nu * cost.sum()
     full = abs(abs(beta).sum() - total) <= _SLACK * total
     inside = (abs(beta) <= cost * (1 + 1e-12)).all() and abs(beta.sum()) <= _SLACK * total
@@ -156,15 +172,20 @@ def nu_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def one_class(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a OneClassSVM."""
     X, _, sample_weight = named_columns("verify", X, None, sample_weight)
-    X, height, weight = _matrix_of(model, X), _height(X), _plain_weight(sample_weight)
+    height = _height(X)
+    X = _matrix_of(model, X)
+    weight = _plain_weight(sample_weight)
     rows = plain_rows(model, X, np.empty((height, 0)), weight)
-    kept, fingerprint = _kept(weight, height), fingerprint_of(rows)
+    kept = _kept(weight, height)
+    fingerprint = fingerprint_of(rows)
     if not _stored(model, rows, kept, height):
         return Recheck(np.inf, 0.0, fingerprint)
     beta = _multipliers(model, kept)[0]
     f, rounding = kernel_sums(model, rows, np.arange(len(beta)), beta, kept)
-    c, b = rows.weight, model.intercept_[0]
-    total, value = model.nu * c.sum(), np.inf
+    c = rows.weight
+    b = model.intercept_[0]
+    total = model.nu * c.sum()
+    value = np.inf
     inside = (beta >= 0).all() and (beta <= c * (1 + 1e-12)).all()
     box = np.zeros(len(c)), c
     if inside and abs(beta.sum() - total) <= _SLACK * total and model.offset_ == -b:
@@ -218,10 +239,13 @@ def _tube_violation(
     are off by more than the allowance give infinity.
     """
     zero = np.zeros(len(r))
-    upper, lower = np.maximum(beta, 0.0), np.minimum(beta, 0.0)
+    upper = np.maximum(beta, 0.0)
+    lower = np.minimum(beta, 0.0)
     if epsilon or above == below:
-        pulls, multipliers = np.concatenate([r - epsilon, r + epsilon]), np.concatenate([upper, lower])
-        low, high = np.concatenate([zero, -cost]), np.concatenate([cost, zero])
+        pulls = np.concatenate([r - epsilon, r + epsilon])
+        multipliers = np.concatenate([upper, lower])
+        low = np.concatenate([zero, -cost])
+        high = np.concatenate([cost, zero])
         sides = [(pulls, multipliers, low, high, above - epsilon)]
     else:
         sides = [(r, upper, zero, cost, above), (r, lower, -cost, zero, below)]
@@ -233,7 +257,8 @@ def _tube_violation(
 def _regression(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, int, str]:
     """Return the rows with their targets, their numbers, how many were given, and the checksum."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    targets, weight = numbers_of(y), _plain_weight(sample_weight)
+    targets = numbers_of(y)
+    weight = _plain_weight(sample_weight)
     rows = plain_rows(model, _matrix_of(model, X), targets, weight)
     return rows, _kept(weight, len(targets)), len(targets), fingerprint_of(rows)
 
@@ -248,8 +273,10 @@ def _tube(model: Any, rows: Rows, kept: Array) -> tuple[Array, Array, Array, flo
 def _labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, Array, int, str, Any]:
     """Return the rows with their class codes, their weights in the problem, their numbers, the checksum and so on."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
-    labels, weight = np.asarray([] if y is None else y).ravel(), _plain_weight(sample_weight)
-    rows, kept = plain_rows(model, _matrix_of(model, X), labels, weight), _kept(weight, len(labels))
+    labels = np.asarray([] if y is None else y).ravel()
+    weight = _plain_weight(sample_weight)
+    rows = plain_rows(model, _matrix_of(model, X), labels, weight)
+    kept = _kept(weight, len(labels))
     codes = codes_of(model.classes_, rows.y)
     rows = rows._replace(y=codes)
     fingerprint = fingerprint_of(rows, model.classes_)
@@ -278,7 +305,8 @@ def _height(X: Any) -> int:
 
 def _pairs(model: Any, rows: Rows, kept: Array) -> Any:
     """Yield, for each pair of classes, its rows, y = ±1, β and b, with the first class positive."""
-    n_classes, codes = len(model.classes_), rows.y
+    n_classes = len(model.classes_)
+    codes = rows.y
     beta = _multipliers(model, kept)
     turn = -1.0 if n_classes == 2 else 1.0
     for k, (i, j) in enumerate(combinations(range(n_classes), 2)):

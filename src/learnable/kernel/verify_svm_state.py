@@ -57,7 +57,8 @@ def sigmoids_agree(
     sigmoids = np.asarray(model.sigmoids_)
     if sigmoids.shape != (len(pairs), 2):
         return False, []
-    found, agree = [], True
+    found = []
+    agree = True
     folds = model._folds_again(data, pairs)
     for (members, sign, cost), (slope, offset), fits in zip(pairs, sigmoids, folds, strict=True):
         scores = np.zeros(len(members))
@@ -82,7 +83,8 @@ def _dealt(sign: Array, number: int) -> Array:
 
 def _is_optimal(scores: Array, sign: Array, slope: float, offset: float) -> bool:
     """Compare the log-odds with those of the optimum for Platt's targets."""
-    n_first, n_second = (sign > 0).sum(), (sign < 0).sum()
+    n_first = (sign > 0).sum()
+    n_second = (sign < 0).sum()
     target = np.where(sign > 0, (n_first + 1) / (n_first + 2), 1 / (n_second + 2))
     size = max(abs(scores).max(initial=0.0), np.finfo(float).tiny)
     basis = np.column_stack([scores / size, np.ones(len(scores))])
@@ -126,7 +128,8 @@ def stored_state_agrees(model: Any, rows: Rows, kept: Array, n_given: int, gamma
     codes = rows.y if hasattr(model, "classes_") else np.zeros(len(kept), dtype=np.int64)
     n_classes = len(model.classes_) if hasattr(model, "classes_") else 1
     n_pairs = max(1, n_classes * (n_classes - 1) // 2)
-    support, coef = np.asarray(model.support_), dense(model.dual_coef_)
+    support = np.asarray(model.support_)
+    coef = dense(model.dual_coef_)
     if support.ndim != 1 or coef.shape != (max(1, n_classes - 1), len(support)):
         return False
     if model.shape_fit_[0] != n_given:
@@ -156,7 +159,8 @@ def stored_state_agrees(model: Any, rows: Rows, kept: Array, n_given: int, gamma
 def offset_agrees(pull: Array, beta: Array, low: Array, high: Array, b: Any, allowance: float) -> bool:
     """Tell whether b is the mean pull of the multipliers inside their box or, without any, the middle of the rest."""
     room = _AT_BOUND * np.minimum(high - low, np.abs(beta).max(initial=0.0))
-    below, above = beta < high - room, beta > low + room
+    below = beta < high - room
+    above = beta > low + room
     if (below & above).any():
         expected = pull[below & above].mean()
     else:

@@ -211,7 +211,8 @@ class LinearRegressorModel(LinearModel):
             self.coef_ = coef[:, 0].copy()
             self.intercept_ = np.float64(intercept[0]) if y_shape == () else intercept.copy()
         else:
-            self.coef_, self.intercept_ = np.ascontiguousarray(coef.T), intercept.copy()
+            self.coef_ = np.ascontiguousarray(coef.T)
+            self.intercept_ = intercept.copy()
         if not getattr(self, "fit_intercept", True):
             self.intercept_ = np.float64(0.0)
         if single:

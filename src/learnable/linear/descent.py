@@ -51,7 +51,9 @@ Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]
 Order = NDArray[np.int64]
 
-SQUARES, LOGISTIC, SOFTMAX = 0, 1, 2
+SQUARES = 0
+LOGISTIC = 1
+SOFTMAX = 2
 
 
 @kernel
@@ -77,7 +79,9 @@ def descend_theta(rate: float, cost: float, penalty: float, square: Array, slope
     """IN/OUT theta (k, 1 + d): one step. IN/OUT slope: used up, zero again."""
     k, width = theta.shape
     for c in range(k):
-        row, slopes, scale = theta[c], slope[c], square[c]
+        row = theta[c]
+        slopes = slope[c]
+        scale = square[c]
         row[0] -= rate * scale[0] * (cost * slopes[0])
         slopes[0] = 0.0
         for j in range(1, width):
@@ -91,9 +95,11 @@ def epoch_dense(
     square: Array, theta: Array, total: Array,
 ) -> None:  # fmt: skip
     """One step a batch, (m, B) row numbers. IN/OUT theta (k, 1 + d). OUT total += Σ θ before each step."""
-    k, d = theta.shape[0], X.shape[1]
+    k = theta.shape[0]
+    d = X.shape[1]
     kind, cost, penalty = form
-    slope, z = np.zeros_like(theta), np.empty(k)
+    slope = np.zeros_like(theta)
+    z = np.empty(k)
     for t in range(batches.shape[0]):
         total += theta
         for i in batches[t]:
@@ -106,7 +112,8 @@ def epoch_dense(
                 z[c] = s
             slopes_of(kind, target[i], z)
             for c in range(k):
-                r, out = weight[i] * z[c], slope[c, 1:]
+                r = weight[i] * z[c]
+                out = slope[c, 1:]
                 slope[c, 0] += r
                 for j in range(d):
                     out[j] += r * (row[j] - centre[j])
@@ -119,9 +126,12 @@ def epoch_sparse(
     rates: Array, form: tuple[int, float, float], square: Array, theta: Array, total: Array,
 ) -> None:  # fmt: skip
     """Do the same over CSR rows, centred implicitly; a batch costs its entries and one pass over θ."""
-    k, d = theta.shape[0], centre.size
+    k = theta.shape[0]
+    d = centre.size
     kind, cost, penalty = form
-    slope, z, level = np.zeros_like(theta), np.empty(k), np.empty(k)
+    slope = np.zeros_like(theta)
+    z = np.empty(k)
+    level = np.empty(k)
     for t in range(batches.shape[0]):
         for c in range(k):
             level[c] = theta[c, 0]
@@ -138,7 +148,8 @@ def epoch_sparse(
                 z[c] = s
             slopes_of(kind, target[i], z)
             for c in range(k):
-                r, out = weight[i] * z[c], slope[c, 1:]
+                r = weight[i] * z[c]
+                out = slope[c, 1:]
                 slope[c, 0] += r
                 for e in range(indptr[i], indptr[i + 1]):
                     out[indices[e]] += r * data[e]
@@ -178,7 +189,11 @@ class LeastSquares:
     r"""½Σ wᵢrᵢ² + ½α‖β‖² about the means, as a function of u = β/s, s = (Σ w(x − x̄)² + α)^(−½); k targets."""
 
     def __init__(self, blocks: Blocks, alpha: float, *, intercept: bool, tol: float, n_jobs: int | None) -> None:
-        self.blocks, self.alpha, self.intercept, self.tol, self.n_jobs = blocks, alpha, intercept, tol, n_jobs
+        self.blocks = blocks
+        self.alpha = alpha
+        self.intercept = intercept
+        self.tol = tol
+        self.n_jobs = n_jobs
         self.sums = column_sums(blocks, intercept=intercept, n_jobs=n_jobs)
         if not (np.isfinite(self.sums.x_square).all() and np.isfinite(self.sums.y_square).all()):
             raise OverflowError("the squares of these columns or targets overflow")
@@ -195,7 +210,8 @@ class LeastSquares:
 
     def evaluate(self, u: Array) -> Evaluation:
         """Return ½P, its gradient in u, and the relative gap (α > 0) or residual."""
-        B, level = self.coef(u), self.sums.y_mean
+        B = self.coef(u)
+        level = self.sums.y_mean
         state = self.last = residual_sums(self.blocks, self.sums.x_mean, level, B, n_jobs=self.n_jobs)
         value = 0.5 * float(state.square.sum()) + 0.5 * self.alpha * float((B * B).sum())
         gradient = self.scale[:, None] * (self.alpha * B - state.cross)
@@ -205,7 +221,8 @@ class LeastSquares:
     def gradient(self, u: Array, rows: Any) -> Array:
         """Return the gradient estimated from some rows."""
         X, y, weight = self._in_memory()
-        B, batch = self.coef(u), Block(X[rows], y[rows], weight[rows], 0)
+        B = self.coef(u)
+        batch = Block(X[rows], y[rows], weight[rows], 0)
         cross = block_residuals(batch, self.sums.x_mean, self.sums.y_mean, B).cross
         share = self.n_rows / batch.X.shape[0]
         return (self.scale[:, None] * (self.alpha * B - share * cross)).ravel()
@@ -227,7 +244,8 @@ class LeastSquares:
     def epoch(self, u: Array, batches: NDArray[np.int64], rates: Array) -> tuple[Array, Array]:
         """Make the steps of `gradient` over all batches in one kernel."""
         X, y, weight = self._in_memory()
-        theta, scale = np.zeros((self.shape[1], 1 + self.shape[0])), np.r_[0.0, self.scale]
+        theta = np.zeros((self.shape[1], 1 + self.shape[0]))
+        scale = np.r_[0.0, self.scale]
         theta[:, 1:] = self.coef(u).T
         form = SQUARES, self.n_rows / batches.shape[1], float(self.alpha)
         square = np.tile(scale**2, (len(theta), 1))
@@ -256,11 +274,14 @@ class Likelihood:
 
     def gradient(self, u: Array, rows: Any) -> Array:
         """Return the gradient estimated from some rows."""
-        problem, centre = self.problem, self.problem.sums.centre
+        problem = self.problem
+        centre = self.problem.sums.centre
         X, y, weight = self._in_memory()
         theta = (self.scale * u).reshape(problem.shape)
         w = theta[:, 1:]
-        Z, codes, s = X[rows], y[rows].astype(np.intp), weight[rows]
+        Z = X[rows]
+        codes = y[rows].astype(np.intp)
+        s = weight[rows]
         scores = np.asarray(Z @ w.T) + (theta[:, 0] - w @ centre)
         if problem.n_scores == 1:
             r = (expit(scores[:, 0]) - codes)[:, None]
@@ -275,7 +296,8 @@ class Likelihood:
 
     def smoothness(self) -> tuple[float, float]:
         """Return L and L_max, from p(1 − p) ≤ ¼ for two classes and diag(p) − ppᵀ ≤ ½ for more."""
-        problem, (X, _, weight) = self.problem, self._in_memory()
+        problem = self.problem
+        X, _, weight = self._in_memory()
         product = problem.hessian_product(np.zeros(len(self.scale)))  # at zero p = 1/K: the bound is K/2 times that
         share = 1.0 if problem.n_scores == 1 else problem.n_scores / 2
         L = share * largest_eigenvalue(lambda v: self.scale * product(self.scale * v), len(self.scale))
@@ -286,8 +308,10 @@ class Likelihood:
 
     def epoch(self, u: Array, batches: NDArray[np.int64], rates: Array) -> tuple[Array, Array]:
         """Make the steps of `gradient` over all batches in one kernel."""
-        problem, (X, y, weight) = self.problem, self._in_memory()
-        theta, scale = (self.scale * u).reshape(problem.shape), self.scale.reshape(problem.shape)
+        problem = self.problem
+        X, y, weight = self._in_memory()
+        theta = (self.scale * u).reshape(problem.shape)
+        scale = self.scale.reshape(problem.shape)
         square = scale**2
         square[:, 0] *= problem.intercept
         kind = LOGISTIC if problem.n_scores == 1 else SOFTMAX
@@ -320,7 +344,8 @@ def descend_least_squares(
     problem = LeastSquares(blocks, alpha, intercept=intercept, tol=tol, n_jobs=n_jobs)
     start = np.zeros(problem.shape).ravel()
     found = run_descent(problem, start, solver, tol, max_iter, batch_size, random_state, progress)
-    coef, sums = problem.coef(found.x), problem.sums
+    coef = problem.coef(found.x)
+    sums = problem.sums
     problem.evaluate(found.x)
     square = np.zeros(problem.shape[1]) if problem.last is None else problem.last.square
     rank = min(int(np.count_nonzero(sums.x_square)), blocks.n_rows - intercept)
@@ -358,7 +383,8 @@ def run_descent(
     progress: Progress,
 ) -> Solution:
     """Minimise a sum over rows in scaled coordinates by "gd" or "sgd"."""
-    objective, done = Objective(problem), 0
+    objective = Objective(problem)
+    done = 0
 
     def watch(moment: Moment) -> bool:
         return moment.iteration > 0 and progress(done + moment.iteration, moment.measure)
@@ -375,7 +401,8 @@ def run_descent(
             max_iter=max_iter or _MOST_STEPS,
         )
     batches = Batches(problem.n_rows, min(batch_size, problem.n_rows))
-    random, epochs = generator_of(type(problem).__name__, random_state), max_iter or _MOST_EPOCHS
+    random = generator_of(type(problem).__name__, random_state)
+    epochs = max_iter or _MOST_EPOCHS
     L, largest = problem.smoothness()
     smoothness = L + (largest - L) / batches.batch_size
     rate = 0.5 / smoothness if smoothness > 0 else 1.0  # no column varies: there is nothing to learn

@@ -35,20 +35,32 @@ def bayesian(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if rows.y.shape[1] != 1:
         raise VerificationError(f"verify: the model has one target, the data {rows.y.shape[1]}.")
     fingerprint = fingerprint_of(rows)
-    beta, b = np.asarray(model.coef_, dtype=np.longdouble), np.longdouble(model.intercept_)
-    d, flat = len(beta), bool(model.fit_intercept)
-    rho, alpha = np.longdouble(model.ratio_), np.longdouble(model.alpha_)
+    beta = np.asarray(model.coef_, dtype=np.longdouble)
+    b = np.longdouble(model.intercept_)
+    d = len(beta)
+    flat = bool(model.fit_intercept)
+    rho = np.longdouble(model.ratio_)
+    alpha = np.longdouble(model.alpha_)
     W = rows.weight.sum()
-    x_mean, y_mean = np.zeros(d, dtype=np.longdouble), np.zeros((), dtype=np.longdouble)
+    x_mean = np.zeros(d, dtype=np.longdouble)
+    y_mean = np.zeros((), dtype=np.longdouble)
     for Z, t, s in rows.chunks():
-        x_mean, y_mean = x_mean + Z.T @ s, y_mean + s @ t[:, 0]
-    x_mean, y_mean = x_mean / W, y_mean / W
+        x_mean = x_mean + Z.T @ s
+        y_mean = y_mean + s @ t[:, 0]
+    x_mean = x_mean / W
+    y_mean = y_mean / W
     centre, level = (x_mean, y_mean) if flat else (0 * x_mean, 0 * y_mean)
-    S, g, total, rss, yy = np.zeros((d, d)), 0 * x_mean, np.longdouble(0), np.longdouble(0), np.longdouble(0)
+    S = np.zeros((d, d))
+    g = 0 * x_mean
+    total = np.longdouble(0)
+    rss = np.longdouble(0)
+    yy = np.longdouble(0)
     for Z, t, s in rows.chunks():
         Z = (Z.toarray() if hasattr(Z, "toarray") else Z) - centre
         r = t[:, 0] - (b + centre @ beta) - Z @ beta
-        g, total, rss = g + Z.T @ (s * r), total + s @ r, rss + s @ (r * r)
+        g = g + Z.T @ (s * r)
+        total = total + s @ r
+        rss = rss + s @ (r * r)
         yy = yy + s @ (t[:, 0] - level) ** 2
         half = (Z * np.sqrt(s)[:, None]).astype(np.float64)
         S += half.T @ half
@@ -114,7 +126,8 @@ def _normal_equations(
 ) -> float:
     """Return the largest residual of (S + ρI)β = c and Σ w r = 0 against the terms that cancel in it."""
     share = 0.01 * np.sqrt(W)  # digits of the spread that rounding blurs at a large mean
-    x_size, y_size = np.sqrt(np.diag(S)) + share * abs(means[0]), np.sqrt(yy) + share * abs(means[1])
+    x_size = np.sqrt(np.diag(S)) + share * abs(means[0])
+    y_size = np.sqrt(yy) + share * abs(means[1])
     terms = y_size + x_size @ abs(beta) + share * abs(b)
     size = x_size * terms + rho * abs(beta).max(initial=0)
     ratios = [abs(g) / np.where(size > 0, size, 1), np.where((size == 0) & (g != 0), np.inf, 0)]
@@ -126,7 +139,8 @@ def _agrees(
     model: Any, S: Array, x_mean: Array, alpha: Any, rho: Any, N: Any, Q: Any, log_ratio: Any, W: Any, flat: bool
 ) -> bool:
     """Tell whether the stored spectrum, scales and evidence are those of the data."""
-    V, s = model.basis_, model.eigenvalues_
+    V = model.basis_
+    s = model.eigenvalues_
     scale = max(float(np.abs(S).max(initial=0.0)), np.finfo(float).tiny)
     same = [np.abs((V * s) @ V.T - S).max(initial=0.0) <= _BASIS_AGREEMENT * scale]
     same.append(
@@ -141,7 +155,8 @@ def _agrees(
         same += [abs(rho - (model.noise_std / model.prior_std) ** 2) <= 1e-9 * rho]
         same += [abs(alpha - 1.0 / model.noise_std**2) <= 1e-9 * alpha]
     if model.noise == "unknown":
-        a, r = model.shape + N / 2, model.rate + Q / 2
+        a = model.shape + N / 2
+        r = model.rate + Q / 2
         same += [abs(rho - 1.0 / model.prior_std**2) <= 1e-9 * rho, abs(alpha - a / r) <= 1e-6 * alpha]
         same += [abs(model.shape_ - a) <= 1e-9 * a, abs(model.rate_ - r) <= 1e-6 * r]
         log_p = twice / 2 + model.shape * np.log(model.rate) - a * np.log(r) + lgamma(float(a)) - lgamma(model.shape)

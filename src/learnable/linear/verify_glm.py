@@ -34,12 +34,15 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     rows = rows._replace(y=rows.y[:, 0])
     fingerprint = fingerprint_of(rows)
     power, log_link = _family_of(model)
-    alpha, w = np.longdouble(model.alpha), np.asarray(model.coef_, dtype=np.longdouble)
+    alpha = np.longdouble(model.alpha)
+    w = np.asarray(model.coef_, dtype=np.longdouble)
     b = np.longdouble(model.intercept_)
     if not model.fit_intercept and b != 0:
         return Recheck(np.inf, 0.0, fingerprint)
-    s, t = rows.weight.astype(np.longdouble), rows.y.astype(np.longdouble)
-    S, mean = s.sum(), _mean(rows)
+    s = rows.weight.astype(np.longdouble)
+    t = rows.y.astype(np.longdouble)
+    S = s.sum()
+    mean = _mean(rows)
     z = (
         b
         + mean @ w
@@ -49,7 +52,8 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         return Recheck(_relative_gradient(model, rows, z, power, log_link), _ROUNDING, fingerprint)
     primal = s @ _loss(t, z, power, log_link) / S + alpha / 2 * (w @ w)
     best = z + _best_shift(s, t, z, power, log_link) if model.fit_intercept else z
-    u, loss = _slope(t, best, power, log_link), _loss(t, best, power, log_link)
+    u = _slope(t, best, power, log_link)
+    loss = _loss(t, best, power, log_link)
     pull, square, _ = _products(rows, s * u, bool(model.fit_intercept))
     w_u = -pull / (alpha * S)
     middle = (
@@ -65,7 +69,8 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     terms = s @ (abs(u * z) + loss) / S + alpha * (w @ w)  # what is added up here, in digits of long double
     # A slope has the rounding of its score, e^z that of z; the fit's gap is its gradient's square over 2α.
     digits = _DIGITS * (1 + abs(best).max())
-    g, off = abs(pull / S + alpha * w), digits * np.sqrt(square / S) * _size_of_slopes(s, t, best, power, log_link)
+    g = abs(pull / S + alpha * w)
+    off = digits * np.sqrt(square / S) * _size_of_slopes(s, t, best, power, log_link)
     noise = (g @ off + off @ off / 2) / alpha
     rounding = _ROUNDING + float((1e-16 * terms + 3e-14 * null + 1e-9 * finest + noise) / size)
     return Recheck(float((primal - dual) / size), rounding, fingerprint)
@@ -111,7 +116,8 @@ def _best_shift(s: Array, y: Array, z: Array, p: float, log_link: bool) -> Any:
         reach *= 16
         if not reach < 1e300:
             return np.longdouble(np.nan)
-    low, high = -reach, reach
+    low = -reach
+    high = reach
     for _ in range(140):
         middle = (low + high) / 2
         if total(middle) < 0:
@@ -123,32 +129,42 @@ def _best_shift(s: Array, y: Array, z: Array, p: float, log_link: bool) -> Any:
 
 def _mean(rows: Rows) -> Array:
     """Return the weighted mean of each column: far from zero, rows have more digits about it."""
-    total, weight = np.zeros(rows.n_columns, dtype=np.longdouble), np.longdouble(0)
+    total = np.zeros(rows.n_columns, dtype=np.longdouble)
+    weight = np.longdouble(0)
     for Z, _, s in rows.chunks():
-        total, weight = total + Z.T @ s, weight + s.sum()
+        total = total + Z.T @ s
+        weight = weight + s.sum()
     return total / weight
 
 
 def _products(rows: Rows, r: Array, centred: bool) -> tuple[Array, Array, Any]:
     """Return Σ r (x − x̄), Σ s (x − x̄)² and Σ s, about zero unless centred."""
     mean = _mean(rows) if centred else np.zeros(rows.n_columns, dtype=np.longdouble)
-    pull, square, W, start = (*np.zeros((2, rows.n_columns), dtype=np.longdouble), np.longdouble(0), 0)
+    pull = np.zeros(rows.n_columns, dtype=np.longdouble)
+    square = np.zeros(rows.n_columns, dtype=np.longdouble)
+    W = np.longdouble(0)
+    start = 0
     for Z, _, s in rows.chunks():
         part = r[start : start + len(s)]
-        start, W = start + len(s), W + s.sum()
+        start = start + len(s)
+        W = W + s.sum()
         if sp.issparse(Z):
-            pull, square = pull + Z.T @ part - part.sum() * mean, square + (Z * Z).T @ s
+            pull = pull + Z.T @ part - part.sum() * mean
+            square = square + (Z * Z).T @ s
             square = square - 2 * mean * (Z.T @ s) + s.sum() * mean**2
         else:
             moved = Z - mean
-            pull, square = pull + moved.T @ part, square + (moved * moved).T @ s
+            pull = pull + moved.T @ part
+            square = square + (moved * moved).T @ s
     return pull, np.maximum(square, 0), W
 
 
 def _relative_gradient(model: Any, rows: Rows, z: Array, p: float, log_link: bool) -> float:
     """Return max_j |gⱼ| over the root mean squares of xⱼ and of the terms of the slope."""
-    s, y = rows.weight.astype(np.longdouble), rows.y.astype(np.longdouble)
-    u, alpha = _slope(y, z, p, log_link), np.longdouble(model.alpha)
+    s = rows.weight.astype(np.longdouble)
+    y = rows.y.astype(np.longdouble)
+    u = _slope(y, z, p, log_link)
+    alpha = np.longdouble(model.alpha)
     w = np.asarray(model.coef_, dtype=np.longdouble)
     pull, square, W = _products(rows, s * u, bool(model.fit_intercept))
     size = _size_of_slopes(s, y, z, p, log_link) * np.sqrt(np.r_[W, square] / W)

@@ -88,7 +88,8 @@ def _smooth(model: Any, rows: Rows, alpha: float, ratio: float) -> Recheck:
 
 def _with_stored_gap(model: Any, found: list[_Gap], fingerprint: str) -> Recheck:
     """Return the largest gap; infinity where it would pass but `dual_gap_` says something else."""
-    value, rounding = max(one.value for one in found), max(one.rounding for one in found)
+    value = max(one.value for one in found)
+    rounding = max(one.rounding for one in found)
     recorded = model.certificate_.value
     passes = abs(value - recorded) <= AGREEMENT * recorded + rounding
     return Recheck(np.inf if passes and not _is_gap(model, found) else value, rounding, fingerprint)
@@ -108,7 +109,8 @@ def _is_gap(model: Any, found: list[_Gap]) -> bool:
 
 def _newton_steps(rows: Rows, B: Array, sums: Sums, alpha: float, ratio: float) -> Array:
     """Return float32 coefficients after one Newton step on their support: what rounding took from the dual point."""
-    l1, l2 = float(sums.weight * alpha * ratio), float(sums.weight * alpha * (1 - ratio))
+    l1 = float(sums.weight * alpha * ratio)
+    l2 = float(sums.weight * alpha * (1 - ratio))
     refined = B.copy()
     for k in range(B.shape[1]):
         support = np.flatnonzero(B[:, k])
@@ -127,7 +129,8 @@ def _newton_steps(rows: Rows, B: Array, sums: Sums, alpha: float, ratio: float) 
 
 def _dual(model: Any, B: Array, sums: Sums, alpha: float, ratio: float) -> _Dual:
     """Return D of the best feasible multiple of the residual; for ρ < 1, of the residual itself if that is more."""
-    l1, l2 = sums.weight * np.longdouble(alpha) * ratio, sums.weight * np.longdouble(alpha) * (1 - ratio)
+    l1 = sums.weight * np.longdouble(alpha) * ratio
+    l2 = sums.weight * np.longdouble(alpha) * (1 - ratio)
     positive = getattr(model, "positive", False)
     norms = np.sqrt((B**2).sum(axis=1))
     centred = sums.r_square.sum() - (sums.total**2).sum() / sums.weight  # about the mean: feasible for the intercept
@@ -147,7 +150,8 @@ def _dual(model: Any, B: Array, sums: Sums, alpha: float, ratio: float) -> _Dual
 
 def _gap(model: Any, B: Array, sums: Sums, alpha: float, ratio: float, proof: _Dual | None = None) -> _Gap:
     """Return (P − D)/max(D, 1e-8·P₀) and its rounding; the dual point is that of B unless another is given."""
-    l1, l2 = sums.weight * np.longdouble(alpha) * ratio, sums.weight * np.longdouble(alpha) * (1 - ratio)
+    l1 = sums.weight * np.longdouble(alpha) * ratio
+    l2 = sums.weight * np.longdouble(alpha) * (1 - ratio)
     if getattr(model, "positive", False) and (B < 0).any():
         return _Gap(np.inf, 0.0, 0.0)
     norms = np.sqrt((B**2).sum(axis=1))

@@ -27,12 +27,15 @@ Array = NDArray[Any]
 _AGREEMENT = 1e-5  # of stored and recomputed sums; rounding is far below, a change that matters above
 _MOST_ENTRIES = 5e6  # of a table that is decomposed again
 _MOST_WORK = 3e8  # products in the refits of a cross-validation
-_STEPS, _STILL = 20_000, 1e-10  # of the proximal gradient method: most of them, and the change at which it stops
+# of the proximal gradient method: most of them, and the change at which it stops
+_STEPS = 20_000
+_STILL = 1e-10
 
 
 def is_near(stored: Any, expected: Any, *, slack: float = 0.0) -> bool:
     """Tell whether a stored array has the shape and the values expected; both may be infinite at the same places."""
-    a, b = np.asarray(stored, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    a = np.asarray(stored, dtype=np.float64)
+    b = np.asarray(expected, dtype=np.float64)
     if a.shape != b.shape:
         return False
     return bool(((a == b) | (np.abs(a - b) <= _AGREEMENT * np.abs(b) + slack)).all())
@@ -54,16 +57,22 @@ def centred_rows(rows: Rows, intercept: bool) -> tuple[Array, Array, Array, Arra
 
 def least_squares_arrays(model: Any, rows: Rows) -> bool:
     """Tell whether the arrays behind the standard errors and intervals are those of the rows."""
-    d, intercept = rows.n_columns, bool(model.fit_intercept)
+    d = rows.n_columns
+    intercept = bool(model.fit_intercept)
     B = np.atleast_2d(model.coef_).T.astype(np.longdouble)
-    W, x_sum = np.longdouble(0), np.zeros(d, dtype=np.longdouble)
+    W = np.longdouble(0)
+    x_sum = np.zeros(d, dtype=np.longdouble)
     for Z, _, s in rows.chunks():
-        W, x_sum = W + s.sum(), x_sum + Z.T @ s
+        W = W + s.sum()
+        x_sum = x_sum + Z.T @ s
     centre = x_sum / W if intercept else 0 * x_sum
-    spread, r_square, size = 0 * x_sum, 0 * B[0], 0 * B[0]
+    spread = 0 * x_sum
+    r_square = 0 * B[0]
+    size = 0 * B[0]
     for Z, t, s in rows.chunks():
         fitted = Z @ B + model.intercept_
-        r_square, size = r_square + s @ (t - fitted) ** 2, size + s @ (t**2 + fitted**2)
+        r_square = r_square + s @ (t - fitted) ** 2
+        size = size + s @ (t**2 + fitted**2)
         A = (Z.toarray() if hasattr(Z, "toarray") else Z) - centre
         spread = spread + s @ (A * A)
     norm = np.sqrt(r_square)
@@ -88,7 +97,10 @@ def _is_factor(model: Any, rows: Rows, centre: Array, size: Array) -> bool:
 
     `size` holds the norms of the centred columns, by which they are divided: in their own units squares may overflow.
     """
-    F, rank, n, d = np.asarray(model.gram_factor_), model.rank_, len(rows.y), rows.n_columns
+    F = np.asarray(model.gram_factor_)
+    rank = model.rank_
+    n = len(rows.y)
+    d = rows.n_columns
     if F.ndim != 2 or F.shape[0] != F.shape[1] or np.tril(F, -1).any() or not np.isfinite(F).all():
         return False
     if not 0 <= rank <= min(n, d) or model.df_resid_ != n - rank - bool(model.fit_intercept):
@@ -122,7 +134,8 @@ def ridge_choice(model: Any, rows: Rows, kept: Array) -> bool:
     """Tell whether the scores, the best of them and the penalty that they choose belong together and to the rows."""
     alphas = np.asarray(model.alphas, dtype=np.float64).ravel()
     path = np.atleast_2d(np.asarray(model.criterion_path_, dtype=np.float64))
-    chosen, best = np.atleast_1d(model.alpha_), np.atleast_1d(model.best_score_)
+    chosen = np.atleast_1d(model.alpha_)
+    best = np.atleast_1d(model.best_score_)
     if path.shape[1] != len(alphas) or not len(chosen) == len(best) == len(path):
         return False
     for scores, alpha, score in zip(path, chosen, best, strict=True):
@@ -153,7 +166,8 @@ def _is_left_out(model: Any, whole: Any, alphas: Array, path: Array, in_order: b
     A, t, w, y = whole
     U, s, _ = np.linalg.svd(A, full_matrices=False)
     kept = s > np.finfo(float).eps * max(A.shape) * s.max(initial=0.0)
-    U, squares = U[:, kept], s[kept] ** 2
+    U = U[:, kept]
+    squares = s[kept] ** 2
     rest = squares[:, None] + alphas
     shrunk = alphas / rest  # (r, n_alphas), 1 − s²/(s² + α)
     everything = U.shape[1] == len(A) - bool(model.fit_intercept)
@@ -163,7 +177,8 @@ def _is_left_out(model: Any, whole: Any, alphas: Array, path: Array, in_order: b
     if not everything:
         level = w / w.sum() if model.fit_intercept else 0.0
         free += np.maximum(1.0 - (U**2).sum(axis=1) - level, 0.0)[:, None]
-    scoring, per_target = model.scoring, model.alpha_per_target
+    scoring = model.scoring
+    per_target = model.alpha_per_target
     if model.criterion == "gcv" and scoring is None:
         scores = -((residual / free.mean(axis=0)) ** 2).sum(axis=0) / w.sum()
         expected = scores if per_target else scores.mean(axis=0, keepdims=True)
@@ -271,7 +286,8 @@ def _folds(cv: Any, kept: Array) -> list[tuple[Array, Array]] | None:
 def lasso_choice(model: Any, rows: Rows, kept: Array) -> bool:
     """Tell whether the grid, the errors on the folds and the choice belong together and to the rows."""
     ratios = np.atleast_1d(np.asarray(getattr(model, "l1_ratio", 1.0), dtype=np.float64))
-    single, given = np.ndim(getattr(model, "l1_ratio", 1.0)) == 0, np.ndim(model.alphas) > 0
+    single = np.ndim(getattr(model, "l1_ratio", 1.0)) == 0
+    given = np.ndim(model.alphas) > 0
     mse = np.asarray(model.mse_path_, dtype=np.float64)
     mse = mse[None] if single else mse
     grids = np.asarray(model.alphas_, dtype=np.float64)
@@ -367,7 +383,9 @@ def _are_errors(
 def _proximal_gradient(G: Array, c: Array, l1: float, l2: float, start: Array, positive: bool) -> Array | None:
     """Minimise ½tr(BᵀGB − 2cᵀB) + λ₁Σⱼ‖Bⱼ‖₂ + ½λ₂‖B‖² by accelerated steps; None if they do not settle."""
     rate = 1.0 / (np.linalg.norm(G, 2) + l2 + 1e-300)
-    beta, ahead, momentum = start, start, 1.0
+    beta = start
+    ahead = start
+    momentum = 1.0
     for _ in range(_STEPS):
         moved = ahead - rate * (G @ ahead - c + l2 * ahead)
         if positive:
@@ -382,5 +400,6 @@ def _proximal_gradient(G: Array, c: Array, l1: float, l2: float, start: Array, p
             momentum = 1.0
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = new + (momentum - 1.0) / following * step
-        beta, momentum = new, following
+        beta = new
+        momentum = following
     return None

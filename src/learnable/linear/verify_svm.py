@@ -55,7 +55,8 @@ def linear_svr(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     rows, kept = rows_of(model, X, y, sample_weight)
     cost = np.longdouble(model.C) * rows.weight.astype(np.longdouble)
     W, bias = _weights(model)
-    t, epsilon = rows.y[:, 0].astype(np.longdouble), np.longdouble(model.epsilon)
+    t = rows.y[:, 0].astype(np.longdouble)
+    epsilon = np.longdouble(model.epsilon)
     residual = t - _scores(rows, W[0], bias)
     edge = abs(residual) - epsilon
     short = np.maximum(edge, 0)
@@ -77,7 +78,8 @@ def perceptron(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     codes = rows.y
     W = coefficients_of(model)
     b = np.broadcast_to(np.asarray(model.intercept_, dtype=np.longdouble), (len(W),))
-    wrong, margins = np.zeros(len(codes), dtype=bool), []
+    wrong = np.zeros(len(codes), dtype=bool)
+    margins = []
     for k, w in enumerate(W):
         label = np.where(codes == (1 if len(model.classes_) == 2 else k), 1, -1)
         margin = label * (_scores(rows, np.r_[b[k], w], 1.0))
@@ -132,7 +134,8 @@ def _scores(rows: Rows, w: Array, bias: Any, absolute: bool = False) -> Array:
 
 def _back(rows: Rows, r: Array, bias: Any, absolute: bool = False) -> Array:
     """Return Σ r(bias, x), or of |x|."""
-    total, start = np.zeros((rows.n_columns, *r.shape[1:]), dtype=np.longdouble), 0
+    total = np.zeros((rows.n_columns, *r.shape[1:]), dtype=np.longdouble)
+    start = 0
     for Z, _, s in rows.chunks():
         Z = abs(Z) if absolute else Z
         total = total + Z.T @ r[start : start + len(s)]
@@ -177,7 +180,8 @@ def _gap(
 
 
 def _l1_gap(rows: Rows, label: Array, cost: Array, w: Array, bias: Any, short: Array) -> Any:
-    alpha, loss = 2 * cost * short, (cost * short * short).sum()
+    alpha = 2 * cost * short
+    loss = (cost * short * short).sum()
     largest = abs(_back(rows, label * alpha, bias)).max()
     scale = 1 / largest if largest > 0 else np.inf
     scale = min(scale, alpha.sum() / (2 * loss) if loss > 0 else np.inf)
@@ -190,7 +194,8 @@ def _joint_gap(rows: Rows, y: Array, cost: Array, W: Array, bias: Any, dual: Arr
     if dual is None or dual.shape != (len(W), len(y)):
         return Recheck(np.inf, 0.0, mark)
     if len(W) == 1:  # the difference of two opposite vectors
-        W, dual = np.vstack([-W, W]) / 2, np.vstack([-dual, dual])
+        W = np.vstack([-W, W]) / 2
+        dual = np.vstack([-dual, dual])
     own = np.arange(len(y)), y
     scores = np.stack([_scores(rows, w, bias) for w in W], axis=1)
     shifted = scores + 1

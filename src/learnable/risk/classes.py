@@ -46,7 +46,8 @@ def class_products(
     """OUT x_sum (K, d) += Σ s (x − shift) by class; square (d,) += Σ s (x − shift)². One sweep."""
     n, d = X.shape
     for i in range(n):
-        row, s = X[i], weight[i]
+        row = X[i]
+        s = weight[i]
         own = x_sum[codes[i]]
         for j in range(d):
             moved = row[j] - shift[j]
@@ -58,7 +59,8 @@ def class_products(
 def logistic_point(z: float, y: float) -> tuple[float, float, float]:
     """Return the loss log(1 + e^z) − yz, its slope p − y and its curvature p(1 − p)."""
     e = exp(-abs(z))
-    small, large = e / (1.0 + e), 1.0 / (1.0 + e)
+    small = e / (1.0 + e)
+    large = 1.0 / (1.0 + e)
     p, q = (large, small) if z >= 0 else (small, large)
     wrong = q if y > 0.5 else p
     # log(1 + e^z) − yz = log(1 + e^{−|z|}) + max(z, 0) − yz, where the last two terms are 0 or |z|.
@@ -159,14 +161,16 @@ class ClassSums(NamedTuple):
 
 def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None) -> ClassSums:
     """Return the sums about the weighted mean (about zero without an intercept, or for sparse rows)."""
-    d, sparse = blocks.n_columns, blocks.sparse
+    d = blocks.n_columns
+    sparse = blocks.sparse
     shift = provisional_mean(blocks.head().X[:FIRST_ROWS]) if intercept and not sparse else np.zeros(d)
 
     def statistic(block: Block) -> list[Array]:
         codes = _codes(block.y, n_classes)
         s = np.ones(len(codes)) if block.weight is None else block.weight
         weight = np.asarray(np.bincount(codes, s, n_classes), dtype=np.float64)
-        x, square = np.zeros((n_classes, d)), np.zeros(d)
+        x = np.zeros((n_classes, d))
+        square = np.zeros(d)
         if sparse:
             members = sp.csr_array((s, (codes, np.arange(len(s)))), shape=(n_classes, len(s)))
             return [weight, (members @ block.X).toarray(), (block.X * block.X).T @ s]
@@ -250,7 +254,8 @@ class ClassRisk(Risk):
         """Return P, its gradient, and the relative duality gap (or relative gradient without a penalty)."""
         theta = x.reshape(self.shape)
         loss, slopes = map_reduce(self.blocks, partial(self._sweep, theta=theta), add_sums, n_jobs=self.n_jobs)
-        self.at, self.slope = x.copy(), slopes[:, 0].copy()
+        self.at = x.copy()
+        self.slope = slopes[:, 0].copy()
         w = theta[:, 1:]
         gradient = self.cost * slopes
         gradient[:, 1:] += self.strength * w
@@ -274,7 +279,8 @@ class ClassRisk(Risk):
             return np.asarray(-np.linalg.lstsq(H, self.slope, rcond=1e-12)[0])
         if self.n_scores == 1:
             return -self.slope / max(float(self.state.sum()), 1e-300)
-        p, step = self.state.copy(), np.zeros(self.n_classes)
+        p = self.state.copy()
+        step = np.zeros(self.n_classes)
         for _ in range(10):
             weighted = self.weight[:, None] * p
             slope = weighted.sum(axis=0) - self.sums.weight
@@ -337,7 +343,9 @@ class ClassRisk(Risk):
     def _sweep_into(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
         if self.n_scores == 1:
             return self._binary_sweep(block, theta, weight, state)
-        loss, slope, codes = 0.0, np.zeros(self.shape), np.asarray(block.y)
+        loss = 0.0
+        slope = np.zeros(self.shape)
+        codes = np.asarray(block.y)
         for rows, X in self._tiles(block):
             scores = self._scores(X, theta)
             loss += softmax_rows(scores, codes[rows], weight[rows], state[rows])
@@ -345,8 +353,10 @@ class ClassRisk(Risk):
         return loss, slope
 
     def _binary_sweep(self, block: Block, theta: Array, weight: Array, state: Array) -> tuple[float, Array]:
-        b, w = theta[0, 0], np.ascontiguousarray(theta[0, 1:])
-        y, centre = block.y.astype(np.float64), self.centre  # type: ignore[union-attr]
+        b = theta[0, 0]
+        w = np.ascontiguousarray(theta[0, 1:])
+        y = block.y.astype(np.float64)  # type: ignore[union-attr]
+        centre = self.centre  # type: ignore[union-attr]
         slope = np.zeros(self.width)
         if self.sparse:
             X = block.X
@@ -373,7 +383,8 @@ class ClassRisk(Risk):
         weight, state = self._rows_at(block, theta)
         total = np.zeros((self.n_scores * self.width,) * 2)
         for rows, X in self._tiles(block):
-            s, p = weight[rows], state[rows]
+            s = weight[rows]
+            p = state[rows]
             T = np.column_stack([np.ones(len(s)), X.toarray() - self.centre if self.sparse else X])
             spread = (np.sqrt(s)[:, None] * p)[:, :, None] * T[:, None, :]
             spread = spread.reshape(len(T), -1)
@@ -390,7 +401,8 @@ class ClassRisk(Risk):
         out = np.zeros(self.shape)
         weight, at = self._rows_at(block, theta, state)
         for rows, X in self._tiles(block):
-            u, p = self._scores(X, V), at[rows]
+            u = self._scores(X, V)
+            p = at[rows]
             u = weight[rows][:, None] * p * (u - (p * u).sum(axis=1, keepdims=True))
             out += self._back_project(X, u)
         return out
@@ -400,9 +412,13 @@ class ClassRisk(Risk):
 
         P − D is summed from small terms, so that it keeps its digits far below the rounding of P.
         """
-        c, rho, N = self.cost, self.strength, self.sums.weight
+        c = self.cost
+        rho = self.strength
+        N = self.sums.weight
         total = float(N.sum())
-        w, g_w, g_b = theta[:, 1:], gradient[:, 1:], gradient[:, 0]
+        w = theta[:, 1:]
+        g_w = gradient[:, 1:]
+        g_b = gradient[:, 0]
         gap = 0.5 * float((g_w * g_w).sum()) / rho + float(theta[:, 0] @ g_b)
         excess = np.array([-g_b[0], g_b[0]]) / c if self.n_scores == 1 else g_b / c  # Σ s(u − e) of each class
         mix = min(1.0, float(np.max(excess / np.maximum(N + excess, 1e-300), initial=0.0)) * (1 + 1e-9))
@@ -412,7 +428,8 @@ class ClassRisk(Risk):
             entropy = c * loss - float((w * (g_w - rho * w)).sum()) - float(theta[:, 0] @ g_b)
             mixed_entropy = -c * total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
             target, members = (v[1:], self.sums.x[1:]) if self.n_scores == 1 else (v, self.sums.x)
-            w_u, w_v = w - g_w / rho, -(c / rho) * (np.outer(target, self.sums.x.sum(axis=0)) - members)
+            w_u = w - g_w / rho
+            w_v = -(c / rho) * (np.outer(target, self.sums.x.sum(axis=0)) - members)
             move = mix * (w_v - w_u)
             gap += rho * float((w_u * move).sum()) + 0.5 * rho * float((move * move).sum())
             gap -= mix * (mixed_entropy - entropy)

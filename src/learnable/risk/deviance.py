@@ -42,7 +42,10 @@ from .objective import FIRST_ROWS, Risk, add_sums
 Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]
 
-SQUARES, LOG, IDENTITY = 0, 1, 2  # half squares; z = log μ; z = μ > 0 with a power other than 0
+# half squares; z = log μ; z = μ > 0 with a power other than 0
+SQUARES = 0
+LOG = 1
+IDENTITY = 2
 
 
 @kernel
@@ -50,7 +53,9 @@ def column_products(X: Array, shift: Array, y: Array, weight: Array, x_sum: Arra
     """OUT, each (d,): x_sum += Σ s x̃, xy += Σ s y x̃, square += Σ s x̃², with x̃ = x − shift. One sweep."""
     n, d = X.shape
     for i in range(n):
-        row, s, sy = X[i], weight[i], weight[i] * y[i]
+        row = X[i]
+        s = weight[i]
+        sy = weight[i] * y[i]
         for j in range(d):
             moved = row[j] - shift[j]
             x_sum[j] += s * moved
@@ -88,15 +93,19 @@ def deviance_point(z: float, y: float, power: float, kind: int) -> tuple[float, 
             return inf, 0.0, 0.0, 0.0, 0.0
         log_mu = log(z)
         expected = exp(-power * log_mu)
-        m, a = expected * z, expected * y
+        m = expected * z
+        a = expected * y
         return half_deviance(y, z, log_mu, power), m, a, expected - power * (m - a) / z, expected
     mu = exp(z)
     if power == 1.0:
-        m, a = mu, y
+        m = mu
+        a = y
     elif power == 2.0:
-        m, a = 1.0, y * exp(-z)
+        m = 1.0
+        a = y * exp(-z)
     else:
-        m, a = exp((2.0 - power) * z), y * exp((1.0 - power) * z)
+        m = exp((2.0 - power) * z)
+        a = y * exp((1.0 - power) * z)
     return half_deviance(y, mu, z, power), m, a, (2.0 - power) * m - (1.0 - power) * a, m
 
 
@@ -119,7 +128,8 @@ def deviance_dense(
         for j in range(d):
             z += (row[j] - centre[j]) * w[j]
         value, m, a, bend, expected = deviance_point(z, y[i], power, kind)
-        r, t = weight[i] * (m - a), weight[i] * a
+        r = weight[i] * (m - a)
+        t = weight[i] * a
         for j in range(d):
             slopes[j] += r * (row[j] - centre[j])
         for j in range(other.size):
@@ -145,7 +155,8 @@ def deviance_sparse(
         for k in range(indptr[i], indptr[i + 1]):
             z += data[k] * w[indices[k]]
         value, m, a, bend, expected = deviance_point(z, y[i], power, kind)
-        r, t = weight[i] * (m - a), weight[i] * a
+        r = weight[i] * (m - a)
+        t = weight[i] * a
         for k in range(indptr[i], indptr[i + 1]):
             slopes[indices[k]] += r * data[k]
         if other.size > 0:
@@ -195,7 +206,9 @@ def _sums_of_block(block: Block, shift: Array) -> TargetSums:
     s = np.ones(len(y)) if block.weight is None else block.weight
     x, xy, square = np.zeros((3, block.X.shape[1]))
     if hasattr(block.X, "indptr"):
-        x, xy, square = block.X.T @ s, block.X.T @ (s * y), (block.X * block.X).T @ s
+        x = block.X.T @ s
+        xy = block.X.T @ (s * y)
+        square = (block.X * block.X).T @ s
     else:
         column_products(block.X, shift, y, s, x, xy, square)
     return TargetSums(float(s.sum()), float(s @ y), float(y.min(initial=np.inf)), x, xy, square, shift)
@@ -241,7 +254,9 @@ class DevianceRisk(Risk):
         self.sums = target_sums(rows, intercept=intercept, n_jobs=n_jobs) if sums is None else sums
         limits: dict[str, Any] = {"intercept": intercept, "centre": self.sums.centre, "n_jobs": n_jobs}
         super().__init__(loss, penalty, rows, cost=1.0 / self.sums.weight, **limits)
-        self.power, self.base, self.log_link = float(loss.power), base, loss.link == "log"
+        self.power = float(loss.power)
+        self.base = base
+        self.log_link = loss.link == "log"
         self.kind = LOG
         if not self.log_link:
             self.kind = IDENTITY if self.power else SQUARES
@@ -315,7 +330,8 @@ class DevianceRisk(Risk):
 
     def curvature_bound(self) -> Array:
         """Return the diagonal that the Hessian has at θ = 0 with the expected curvature of b₀ for each row."""
-        b, p = self.base, self.power
+        b = self.base
+        p = self.power
         at_null = np.exp((2 - p) * b) if self.log_link else max(b, 1e-300) ** -p
         if self.kind == SQUARES:
             at_null = 1.0
@@ -337,11 +353,15 @@ class DevianceRisk(Risk):
         return _Scoring(self)
 
     def _sweep_into(self, block: Block, theta: Array, weight: Array, state: Array) -> list[Array]:
-        w, y = np.ascontiguousarray(theta[0, 1:]), np.asarray(block.y, dtype=np.float64)
-        b, form = self.base + theta[0, 0], (self.power, self.kind, self.scoring)
-        slopes, other = np.zeros(self.width), np.zeros(self.width - 1 if self.keeps_both else 0)
+        w = np.ascontiguousarray(theta[0, 1:])
+        y = np.asarray(block.y, dtype=np.float64)
+        b = self.base + theta[0, 0]
+        form = (self.power, self.kind, self.scoring)
+        slopes = np.zeros(self.width)
+        other = np.zeros(self.width - 1 if self.keeps_both else 0)
         if self.sparse:
-            X, b = block.X, b - self.centre @ w
+            X = block.X
+            b = b - self.centre @ w
             rows = (X.data, unsigned(X.indices), unsigned(X.indptr))
             totals = deviance_sparse(*rows, y, weight, w, b, form, slopes[1:], other, state)
             slopes[1:] -= totals[1] * self.centre
@@ -353,13 +373,18 @@ class DevianceRisk(Risk):
 
     def _gap(self, w: Array, gradient: Array, value: float, totals: Array, slopes: Array, other: Array) -> float:
         """Return (P − D)/max(D, 1e-8·P₀) at the slopes of the best intercept, summed from small terms."""
-        here, above = gradient[1:], 0.0  # the gradient at the best intercept, and how far P is above that point
-        p, S = self.power, self.sums.weight
+        # the gradient at the best intercept, and how far P is above that point
+        here = gradient[1:]
+        above = 0.0
+        p = self.power
+        S = self.sums.weight
         if self.intercept and self.kind == SQUARES:
             self.step = -float(totals[1]) / S
-            here, above = here + self.cost * self.step * self.sums.x, 0.5 * self.step**2
+            here = here + self.cost * self.step * self.sums.x
+            above = 0.5 * self.step**2
         elif self.intercept:
-            A, M = float(totals[2]), float(totals[1] + totals[2])
+            A = float(totals[2])
+            M = float(totals[1] + totals[2])
             self.step = delta = float(np.log1p(-totals[1] / M))
             a = other
             if p == 1:
@@ -388,9 +413,11 @@ class DevianceRisk(Risk):
         return scale
 
     def _null_of_block(self, block: Block) -> float:
-        m, nothing = block.X.shape[0], np.zeros(0)
+        m = block.X.shape[0]
+        nothing = np.zeros(0)
         weight = np.ones(m) if block.weight is None else block.weight
-        form, y = (self.power, self.kind, False), np.asarray(block.y, dtype=np.float64)
+        form = (self.power, self.kind, False)
+        y = np.asarray(block.y, dtype=np.float64)
         empty = np.zeros((m, 0))
         return float(
             deviance_dense(empty, nothing, y, weight, nothing, self.base, form, nothing, nothing, np.empty(m))[0]
@@ -404,10 +431,12 @@ class _Scoring:
         self.problem = problem
 
     def __enter__(self) -> None:
-        self.problem.scoring, self.problem.at = True, None
+        self.problem.scoring = True
+        self.problem.at = None
 
     def __exit__(self, *error: object) -> None:
-        self.problem.scoring, self.problem.at = False, None
+        self.problem.scoring = False
+        self.problem.at = None
 
 
 def _growth(rate: float, x: float) -> float:

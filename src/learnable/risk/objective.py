@@ -114,8 +114,12 @@ class Risk:
         n_jobs: int | None = None,
         n_scores: int = 1,
     ) -> None:
-        self.loss, self.penalty, self.blocks = loss, penalty, rows
-        self.intercept, self.n_jobs, self.n_scores = intercept, n_jobs, n_scores
+        self.loss = loss
+        self.penalty = penalty
+        self.blocks = rows
+        self.intercept = intercept
+        self.n_jobs = n_jobs
+        self.n_scores = n_scores
         self.strength = float(penalty.strength) if isinstance(penalty, L2Penalty) else 0.0  # ρ of ½ρ‖w‖²
         self.width = rows.n_columns + 1
         self.shape = (n_scores, self.width)
@@ -299,9 +303,11 @@ class Risk:
         return self._sweep_into(block, theta, *self._rows(block))
 
     def _sweep_into(self, block: Block, theta: Array, weight: Array, state: Array) -> Any:
-        loss, out = 0.0, np.zeros(self.shape)
+        loss = 0.0
+        out = np.zeros(self.shape)
         for rows, X in self._tiles(block):
-            y, z = np.asarray(block.y)[rows], self._scores_for_loss(X, theta)
+            y = np.asarray(block.y)[rows]
+            z = self._scores_for_loss(X, theta)
             slopes = self.loss.gradient(y, z).reshape(len(y), -1)
             loss += float(weight[rows] @ self.loss.value(y, z))
             out += self._back_project(X, weight[rows][:, None] * slopes)
@@ -323,7 +329,8 @@ class Risk:
 
     def _conjugates(self, block: Block, theta: Array, shift: Array, shares: Array) -> Array:
         """Return Σ s V*(y, share·(u − shift)) of a block for each share, u the slopes of its losses at θ."""
-        weight, total = self._rows(block)[0], np.zeros(len(shares))
+        weight = self._rows(block)[0]
+        total = np.zeros(len(shares))
         for rows, X in self._tiles(block):
             y = np.asarray(block.y)[rows]
             u = self.loss.gradient(y, self._scores_for_loss(X, theta))
@@ -342,14 +349,19 @@ class Risk:
 
     def _moments_of(self, block: Block) -> list[Any]:
         weight = np.ones(block.X.shape[0]) if block.weight is None else block.weight
-        total, first, second = 0.0, np.zeros(self.width - 1), np.zeros(self.width - 1)
+        total = 0.0
+        first = np.zeros(self.width - 1)
+        second = np.zeros(self.width - 1)
         for rows, X in self._tiles(block):
             s = weight[rows]
-            part, square = X.T @ s, (X * X).T @ s
+            part = X.T @ s
+            square = (X * X).T @ s
             if self.sparse:
                 square = square - 2 * self.centre * part + s.sum() * self.centre**2
                 part = part - s.sum() * self.centre
-            total, first, second = total + float(s.sum()), first + part, second + square
+            total = total + float(s.sum())
+            first = first + part
+            second = second + square
         return [total, first, second]
 
     def _gram(self, block: Block) -> Array:
@@ -456,7 +468,8 @@ def share_in_domain(penalty: Any, v: Array) -> float:
     """Return (about) the largest share in [0, 1] of v at which the conjugate of the penalty is finite."""
     if np.isfinite(penalty.conjugate(v)):
         return 1.0
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if np.isfinite(penalty.conjugate(middle * v)) else (low, middle)

@@ -300,7 +300,9 @@ class SCADPenalty:
 
     def prox(self, w: Array, step: float) -> Array:
         """Return the best of the stationary points and ends of the three pieces."""
-        x, level, end = np.abs(np.asarray(w, dtype=np.float64)), self.strength, self.a * self.strength
+        x = np.abs(np.asarray(w, dtype=np.float64))
+        level = self.strength
+        end = self.a * self.strength
         candidates = [np.zeros_like(x), np.clip(x - step * level, 0.0, level), np.maximum(x, end)]
         bend = self.a - 1.0 - step
         if bend > 0:  # otherwise the middle piece has its least value at an end
@@ -357,7 +359,8 @@ class MCPenalty:
 
     def prox(self, w: Array, step: float) -> Array:
         """Return the best of the stationary points and ends of the two pieces."""
-        x, end = np.abs(np.asarray(w, dtype=np.float64)), self.gamma * self.strength
+        x = np.abs(np.asarray(w, dtype=np.float64))
+        end = self.gamma * self.strength
         candidates = [np.zeros_like(x), np.maximum(x, end)]
         bend = 1.0 - step / self.gamma
         if bend > 0:

@@ -266,9 +266,13 @@ class ShortfallRisk(Risk):
         return self._sweep_marks(block, theta, self._place(block))
 
     def _sweep_marks(self, block: Block, x: Array, active: NDArray[np.uint8]) -> tuple[float, Array]:
-        y, cost, slope = self.target.of(block.y), self._costs(block), np.zeros(self.width)
-        level, w = self.bias * x[0], np.ascontiguousarray(x[1:])
-        epsilon, regression = self.target.epsilon, self.target.positive is None
+        y = self.target.of(block.y)
+        cost = self._costs(block)
+        slope = np.zeros(self.width)
+        level = self.bias * x[0]
+        w = np.ascontiguousarray(x[1:])
+        epsilon = self.target.epsilon
+        regression = self.target.positive is None
         if self.sparse:
             X = block.X
             rows = X.data, unsigned(X.indices), unsigned(X.indptr)
@@ -301,14 +305,16 @@ class ShortfallRisk(Risk):
             own = np.empty(block.X.shape[0], dtype=np.uint8)
             self._sweep_marks(block, x, own)
         h = 2.0 * self._costs(block) * own
-        out, level = np.zeros(self.width), self.bias * v[0]
+        out = np.zeros(self.width)
+        level = self.bias * v[0]
         if self.sparse:
             X = block.X
             rows = X.data, unsigned(X.indices), unsigned(X.indptr)
             out[0] = curvature_sparse(*rows, h, np.ascontiguousarray(v[1:]), level, np.empty(len(h)), out[1:])
         else:
             hz = h * (block.X @ v[1:] + level)
-            out[0], out[1:] = hz.sum(), block.X.T @ hz
+            out[0] = hz.sum()
+            out[1:] = block.X.T @ hz
         out[0] *= self.bias
         return out
 
@@ -330,10 +336,12 @@ def weighted_gram(X: Any, weight: Array, bias: float) -> Array:
         return total
     total = np.zeros((X.shape[1] + 1,) * 2)
     for start in range(0, len(X), TILE_ROWS):
-        part, T = weight[start : start + TILE_ROWS], X[start : start + TILE_ROWS]
+        part = weight[start : start + TILE_ROWS]
+        T = X[start : start + TILE_ROWS]
         if not part.all():
             rows = np.flatnonzero(part)
-            part, T = part[rows], T[rows]
+            part = part[rows]
+            T = T[rows]
         root = np.sqrt(part)[:, None]
         tile = np.empty((len(T), X.shape[1] + 1))
         tile[:, :1] = bias * root

@@ -183,11 +183,13 @@ def _compare(name: str, given: Array, numeric: Array, noise: Array, tolerance: f
 
 def _ridders(fun: Callable[[Array], Array], x: Array) -> tuple[Array, Array]:
     """Return the Jacobian (m, p) by extrapolated central differences, and an estimate of its error."""
-    columns, errors = [], []
+    columns = []
+    errors = []
     for j in range(len(x)):
         step = _FIRST * max(abs(x[j]), 1.0)
         last = [_central(fun, x, j, step)]
-        best, error = last[0], np.full(last[0].shape, np.inf)
+        best = last[0]
+        error = np.full(last[0].shape, np.inf)
         for _ in range(_LEVELS):
             step /= _SHRINK
             row = [_central(fun, x, j, step)]
@@ -196,7 +198,8 @@ def _ridders(fun: Callable[[Array], Array], x: Array) -> tuple[Array, Array]:
                 row.append((factor * row[k] - coarser) / (factor - 1))
                 spread = np.maximum(np.abs(row[-1] - row[k]), np.abs(row[-1] - coarser))
                 better = spread < error
-                best, error = np.where(better, row[-1], best), np.where(better, spread, error)
+                best = np.where(better, row[-1], best)
+                error = np.where(better, spread, error)
             last = row
         columns.append(best)
         errors.append(error)
@@ -204,8 +207,10 @@ def _ridders(fun: Callable[[Array], Array], x: Array) -> tuple[Array, Array]:
 
 
 def _central(fun: Callable[[Array], Array], x: Array, j: int, step: float) -> Array:
-    above, below = x.copy(), x.copy()
-    above[j], below[j] = x[j] + step, x[j] - step
+    above = x.copy()
+    below = x.copy()
+    above[j] = x[j] + step
+    below[j] = x[j] - step
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray((fun(above) - fun(below)) / (above[j] - below[j]))
 

@@ -366,7 +366,9 @@ def count_below(A: Any, shift: float) -> int | None:
 
 def _negative_blocks(D: Array) -> int:
     """Count the negative eigenvalues of a block-diagonal matrix of 1 × 1 and 2 × 2 blocks."""
-    n, count, i = len(D), 0, 0
+    n = len(D)
+    count = 0
+    i = 0
     while i < n:
         if i + 1 < n and D[i + 1, i] != 0.0:
             count += int((np.linalg.eigvalsh(D[i : i + 2, i : i + 2]) < 0).sum())

@@ -221,8 +221,10 @@ def _advance(
     owner: str,
 ) -> None:
     """Take the M-step of one climb, knowing what the E-step found at its parameters."""
-    point, objective = climb.parameters, float(likelihood) + problem.log_prior(climb.parameters)
-    fallback, climb.fallback = climb.fallback, None
+    point = climb.parameters
+    objective = float(likelihood) + problem.log_prior(climb.parameters)
+    fallback = climb.fallback
+    climb.fallback = None
     if fallback is not None and not objective >= climb.history[-1]:  # an extrapolation counts only if it is no worse
         climb.parameters = fallback
         return
@@ -243,14 +245,16 @@ def _advance(
         extrapolated = _extrapolate(p0, p1, p2, unpack)
         climb.cycle = []
         if extrapolated is not None:
-            climb.parameters, climb.fallback = extrapolated, climb.parameters
+            climb.fallback = climb.parameters
+            climb.parameters = extrapolated
     elif pack is None:
         climb.cycle = []
 
 
 def _extrapolate(p0: Any, p1: Any, p2: Any, unpack: Any) -> Any:
     """Return the point that two steps of a geometric sequence lead to, or None (Varadhan and Roland, scheme S3)."""
-    r, v = p1 - p0, p2 - 2 * p1 + p0
+    r = p1 - p0
+    v = p2 - 2 * p1 + p0
     bend = float(np.linalg.norm(v))
     stride = float(np.linalg.norm(r)) / bend if bend > 0 else 0.0
     if not 1.0 < stride < 1e6:
@@ -276,7 +280,8 @@ def _best_of(climbs: list[_Climb[Any]]) -> EMResult[Any]:
     steps = [1 if climb.is_step else 0 for climb in climbs]
     reached = np.array([climb.history[-1 - step] for climb, step in zip(climbs, steps, strict=True)])
     number = int(reached.argmax())
-    climb, step = climbs[number], steps[number]
+    climb = climbs[number]
+    step = steps[number]
     history = np.array(climb.history[: len(climb.history) - step])
     return EMResult(
         climb.points[-1 - step],

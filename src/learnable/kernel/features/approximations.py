@@ -123,7 +123,8 @@ class Nystroem(KernelChoice, _Features):
         check_parameters("Nystroem", self.get_params(deep=False), self._parameters)
         self._refuse_idle_parameters()
         table = read_features(self, X, reset=True)
-        n, m = table.shape[0], min(table.shape[0], self.n_components)
+        n = table.shape[0]
+        m = min(table.shape[0], self.n_components)
         if self.n_components > n:
             warnings.warn(
                 f"Nystroem: n_components={self.n_components} > n_samples={n}; all {n} rows are landmarks.",

@@ -146,7 +146,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
             )
         values = np.where(values > noise, values, 0.0)
         kept = values > 0 if self.remove_zero_eig or self.n_components is None else np.ones(len(values), dtype=bool)
-        values, vectors = values[kept], vectors[:, kept]
+        values = values[kept]
+        vectors = vectors[:, kept]
         size = max(float(np.abs(centred.diagonal()).sum()), 1e12 * noise)
         with one_thread_blas():
             residual = product_by_rows(centred, vectors, self.n_jobs) - vectors * values
@@ -155,7 +156,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
             float(np.sqrt((residual**2).sum(axis=0)).max(initial=0.0)) / (size if size > 0 else 1.0),
             float(np.abs(inner - np.eye(len(values))).max(initial=0.0)),
         )
-        self.X_fit_, self.eigenvalues_ = points, values
+        self.X_fit_ = points
+        self.eigenvalues_ = values
         signs = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))]
         self.eigenvectors_ = np.ascontiguousarray(vectors * np.where(signs < 0, -1.0, 1.0))
         self.gamma_ = 1.0 / table.n_columns if self.gamma is None else float(self.gamma)

@@ -123,9 +123,11 @@ def learn(
         return Learned(kernel.with_theta(theta), objective.evaluate(theta).measure, 1)
     seed = model.random_state
     seed = int(seed.randint(2**31)) if isinstance(seed, np.random.RandomState) else seed
-    owner, pace = type(model).__name__, Pace(run, len(data.y), seconds)
+    owner = type(model).__name__
+    pace = Pace(run, len(data.y), seconds)
     starts = [kernel.theta, *random_starts(owner, kernel, bounds, model.n_restarts_optimizer, seed)]
-    best, n_iter = None, 0
+    best = None
+    n_iter = 0
     objectives: list[Any] = []
 
     def on_rows(some: Labels) -> Any:
@@ -200,29 +202,38 @@ def votes_of_pairs(model: Any, X: Any) -> Array:
 
 def fit_softmax(model: Any, X: Array, codes: NDArray[Any], run: Run) -> Certificate:
     """Fit one kernel to the joint likelihood of all classes."""
-    data, C = Labels(X, codes.astype(np.float64)), model.n_classes_
+    data = Labels(X, codes.astype(np.float64))
+    C = model.n_classes_
     with small_blas(len(X)):
         problem = partial(SoftmaxObjective, n_classes=C)
         found = learn(model, problem, start_kernels(model, run, 1)[0], data, run, share_of(model, run, 1))
         mode = found.mode
         if mode is None:
-            K, y = found.kernel(X), one_hot(data.y, C)
+            K = found.kernel(X)
+            y = one_hot(data.y, C)
             mode = find_joint_mode(K, y, None, model.max_iter_predict, run.should_stop)
     if mode is None:
         raise not_mercer(model, found.kernel)
-    model.kernels_, model.f_, model.g_, model.L_, model.M_ = [found.kernel], mode.f, mode.g, mode.L, mode.M
-    model.log_marginal_likelihood_value_, model.n_iter_ = mode.value, max(1, found.n_iter)
+    model.kernels_ = [found.kernel]
+    model.f_ = mode.f
+    model.g_ = mode.g
+    model.L_ = mode.L
+    model.M_ = mode.M
+    model.log_marginal_likelihood_value_ = mode.value
+    model.n_iter_ = max(1, found.n_iter)
     return Certificate("stationarity", max(found.measure, mode.residual), model.tol, n_iter=model.n_iter_)
 
 
 def latent_softmax(model: Any, points: Array) -> tuple[Array, Array]:
     """Return means (n, C) and covariances (n, C, C) of the processes at some points."""
-    C, free = model.n_classes_, noise_free(model.kernels_[0]) or model.kernels_[0]
+    C = model.n_classes_
+    free = noise_free(model.kernels_[0]) or model.kernels_[0]
     inverses = np.array([interruptible(inverse_factor, L) for L in model.L_])
     inverse_M = interruptible(inverse_factor, model.M_)
     e = np.exp(model.f_ - model.f_.max(axis=0))
     root = np.sqrt(e / e.sum(axis=0))
-    mean, covariance = np.empty((len(points), C)), np.empty((len(points), C, C))
+    mean = np.empty((len(points), C))
+    covariance = np.empty((len(points), C, C))
 
     def fill(rows: slice) -> None:
         K = free._between(points[rows], model.X_train_)
@@ -254,8 +265,10 @@ def row_slices(n: int, width: int) -> list[slice]:
 
 def check_arrays(model: Any) -> None:
     """Raise ModelFileError unless a loaded classifier fits together."""
-    owner, C = type(model).__name__, len(model.classes_)
-    joint, pairs = hasattr(model, "M_"), hasattr(model, "estimators_")
+    owner = type(model).__name__
+    C = len(model.classes_)
+    joint = hasattr(model, "M_")
+    pairs = hasattr(model, "estimators_")
     kernels = model.kernels_
     count = 1 if joint or C == 2 else C
     if pairs:
@@ -270,7 +283,8 @@ def check_arrays(model: Any) -> None:
         ):
             raise ModelFileError(f"{owner}: estimators_ must hold a classifier for each pair of classes")
         return
-    n, k = len(model.X_train_), C if joint else count
+    n = len(model.X_train_)
+    k = C if joint else count
     shapes: dict[str, tuple[int, ...]] = {"f_": (k, n), "g_": (k, n), "L_": (k, n, n)}
     shapes |= {"M_": (n, n)} if joint else {}
     if all(one.requires_vector_input for one in kernels):  # else points may be texts, which only the kernel can read
@@ -368,15 +382,21 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
         if not table.in_memory:
             raise DataError(f"{owner}: needs all rows in memory; pass an array, or a sample of the rows.")
         X = own_points(self, table.X)
-        self.X_train_, self.classes_, self.n_classes_ = X, table.classes, len(table.classes)
-        codes, several = np.asarray(table.y), self.n_classes_ > 2
+        self.X_train_ = X
+        self.classes_ = table.classes
+        self.n_classes_ = len(table.classes)
+        codes = np.asarray(table.y)
+        several = self.n_classes_ > 2
         if several and self.multi_class == "one_vs_one":
             return fit_pairs(self, X, codes, run)
         if several and self.multi_class == "softmax":
             return fit_softmax(self, X, codes, run)
         positive = range(self.n_classes_) if several else [1]
         starts = start_kernels(self, run, len(positive))
-        kernels, modes, values, n_iter = [], [], [], 0
+        kernels = []
+        modes = []
+        values = []
+        n_iter = 0
         for number, code in enumerate(positive):
             data = Labels(X, (codes == code).astype(np.float64))
             with small_blas(len(X)):
@@ -399,7 +419,8 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
         return Certificate("stationarity", max(values), self.tol, n_iter=self.n_iter_)
 
     def _store(self, modes: list[Mode]) -> None:
-        self.f_, self.g_ = np.array([m.f for m in modes]), np.array([m.g for m in modes])
+        self.f_ = np.array([m.f for m in modes])
+        self.g_ = np.array([m.g for m in modes])
         self.L_ = np.array([m.L for m in modes])
         self.log_marginal_likelihood_value_ = float(np.mean([m.value for m in modes]))
 
@@ -428,7 +449,8 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
     def _latent_of(self, number: int, kernel: Kernel, points: Array) -> tuple[Array, Array]:
         root = np.sqrt(np.maximum(_variances(self.f_[number]), 0.0))
         inverse = interruptible(inverse_factor, self.L_[number])
-        mean, reduced = np.empty(len(points)), np.empty(len(points))
+        mean = np.empty(len(points))
+        reduced = np.empty(len(points))
         free = noise_free(kernel)
 
         def fill(rows: slice) -> None:
@@ -482,7 +504,8 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
             if eval_gradient:
                 raise ValueError("Gradient can only be evaluated for theta!=None")
             return np.float64(self.log_marginal_likelihood_value_)
-        theta, p = np.asarray(theta, dtype=np.float64), len(self.kernels_[0].theta)
+        theta = np.asarray(theta, dtype=np.float64)
+        p = len(self.kernels_[0].theta)
         if len(self.kernels_) == 1:
             return self._likelihood_of(0, theta, eval_gradient, clone_kernel)
         if eval_gradient:
@@ -498,7 +521,8 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
     def _likelihood_of(self, number: int, theta: Array, eval_gradient: bool, clone_kernel: bool) -> Any:
         if self._is_pairs():
             return self.estimators_[number].log_marginal_likelihood(theta, eval_gradient, clone_kernel)
-        kernel, bounds = self.kernels_[number].with_theta(theta), np.full((len(theta), 2), [-np.inf, np.inf])
+        kernel = self.kernels_[number].with_theta(theta)
+        bounds = np.full((len(theta), 2), [-np.inf, np.inf])
         if not clone_kernel:
             self.kernels_[number] = kernel
         if self._is_joint():

@@ -103,15 +103,19 @@ def find_mode(
 
 def _find_mode(K: Array, t: Array, start: Array | None, max_iter: int, stop: Callable[[], bool]) -> Mode | None:
     sign = 2.0 * t - 1.0
-    a, f = np.zeros(len(t)), np.zeros(len(t))
+    a = np.zeros(len(t))
+    f = np.zeros(len(t))
     height = _height(sign, a, f)
     if start is not None and len(start) == len(t):  # as a = g(start), so that f is in the span of K
         trial = t - expit(start)
         moved = K @ trial
         if _height(sign, trial, moved) > height:
-            a, f, height = trial, moved, _height(sign, trial, moved)
+            a = trial
+            f = moved
+            height = _height(sign, trial, moved)
     g, root, L = _around(K, t, f)
-    n_iter, still = 0, False
+    n_iter = 0
+    still = False
     while L is not None and n_iter < max_iter and not still and not stop():
         b = root**2 * f + g
         step = b - root * _solve(L, root * (K @ b)) - a
@@ -303,25 +307,32 @@ def find_joint_mode(
 def _find_joint_mode(
     K: Array, y: Array, start: Array | None, max_iter: int, stop: Callable[[], bool]
 ) -> JointMode | None:
-    a, f = np.zeros_like(y), np.zeros_like(y)
+    a = np.zeros_like(y)
+    f = np.zeros_like(y)
     height = _joint_height(y, a, f)
     if start is not None and start.shape == y.shape:  # as a = g(start), so that f is in the span of K
         trial = y - softmax(start, axis=0)
         moved = trial @ K
         if _joint_height(y, trial, moved) > height:
-            a, f, height = trial, moved, _joint_height(y, trial, moved)
+            a = trial
+            f = moved
+            height = _joint_height(y, trial, moved)
     at = _joint_around(K, y, f)
-    n_iter, still = 0, False
+    n_iter = 0
+    still = False
     while at is not None and n_iter < max_iter and not still and not stop():
         pi = at.root**2
         b = pi * f - pi * np.sum(pi * f, axis=0) + at.g
         step = b - _precision_times(at, b @ K) - a
         step -= step.mean(axis=0)  # as Σ aᶜ = 0: what rounding says else, K would amplify
-        here, at = at._replace(E=_NOTHING), None  # the matrices are the most of all memory
+        # the matrices are the most of all memory
+        here = at._replace(E=_NOTHING)
+        at = None
         reached, still = climb(K, (a, f, height), step, lambda a, f: _joint_height(y, a, f))
         at = _joint_around(K, y, reached[1], stop)
         if at is None and stop():
-            at, still = here, False
+            at = here
+            still = False
             break
         a, f, height = reached
         n_iter += 1
@@ -344,7 +355,8 @@ def _joint_around(K: Array, y: Array, f: Array, stop: Callable[[], bool] = never
     """Return g, √π, the factors of the Bᶜ, the Eᶜ and the factor of their sum; None once `stop` says True."""
     pi = softmax(f, axis=0)
     root = np.sqrt(np.maximum(pi, _SMALLEST))
-    n, C = len(K), len(y)
+    n = len(K)
+    C = len(y)
     distinct = root[:1] if (root == root[0]).all() else root
     L = np.empty((len(distinct), n, n))
     E = np.empty_like(L)
@@ -360,7 +372,8 @@ def _joint_around(K: Array, y: Array, f: Array, stop: Callable[[], bool] = never
             return None
         L[c] = factor
         E[c] = _precision(r, L[c])
-    L, E = np.broadcast_to(L, (C, n, n)), np.broadcast_to(E, (C, n, n))
+    L = np.broadcast_to(L, (C, n, n))
+    E = np.broadcast_to(E, (C, n, n))
     M, info = dpotrf(E.sum(axis=0).T, lower=1, clean=1, overwrite_a=1)
     return _Around(y - pi, root, L, E, M) if info == 0 else None
 
@@ -427,7 +440,9 @@ def _joint_weights(K: Array, mode: JointMode) -> Array:
     C, n = mode.f.shape
     E = np.array([_precision(root, L) for root, L in zip(mode.root, mode.L, strict=True)])
     at = _Around(mode.g, mode.root, mode.L, E, np.asfortranarray(mode.M))
-    pi, S, EK = at.root**2, np.zeros((n, n)), at.E @ K
+    pi = at.root**2
+    S = np.zeros((n, n))
+    EK = at.E @ K
     own = np.diagonal(K) - np.einsum("ij,cij->cj", K, EK)
     for c in range(C):
         half = dtrsm(1.0, at.M, at.E[c], lower=1)
@@ -462,7 +477,8 @@ def joint_latent(K: Array, g: Array, root: Array, inverses: Array, inverse_M: Ar
         Lᶜ⁻¹ and M⁻¹.
     """
     C = len(g)
-    shared, below = [], np.zeros((len(K), C, C))
+    shared = []
+    below = np.zeros((len(K), C, C))
     for c in range(C):
         V = (K * root[c]) @ inverses[c].T
         below[:, c, c] = np.einsum("ij,ij->i", V, V)

@@ -97,14 +97,16 @@ def evidence(kernel: Kernel, data: Observations, *, gradient: bool) -> Evidence 
 
 def _evidence(K: Array, data: Observations, *, gradient: bool = False) -> tuple[Evidence | None, Any]:
     """Return the marginal likelihood, and S if the gradient is wanted; K is overwritten."""
-    (n, t), q = data.y.shape, data.H.shape[1]
+    n, t = data.y.shape
+    q = data.H.shape[1]
     L = _factor(K, data.noise)
     if L is None:
         return None, None
     if not gradient and n <= _SMALL:
         L = np.asfortranarray(np.tril(L))
     right = _solved(L, np.hstack([data.H, data.y]))
-    W, v = right[:, :q], right[:, q:]
+    W = right[:, :q]
+    v = right[:, q:]
     R: Array = np.asarray(np.linalg.cholesky(W.T @ W), dtype=np.float64) if q else np.zeros((0, 0))
     beta: Array = np.asarray(np.linalg.solve(R.T, np.linalg.solve(R, W.T @ v))) if q else np.zeros((0, t))
     v = v - W @ beta
@@ -170,7 +172,9 @@ class Objective:
     """
 
     def __init__(self, kernel: Kernel, data: Observations, bounds: Array) -> None:
-        self.kernel, self.data, self.bounds = kernel, data, bounds
+        self.kernel = kernel
+        self.data = data
+        self.bounds = bounds
         self.n_evaluations = 0
 
     def evaluate(self, theta: Array) -> Evaluation:
@@ -227,7 +231,8 @@ def units_of(y: Array) -> tuple[Array, Array]:
     """Return mean and standard deviation of each column, one for a constant; without overflow at any scale."""
     size = np.abs(y).max(axis=0)
     size = np.where(size > 0.0, size, 1.0)
-    mean, std = (y / size).mean(axis=0), (y / size).std(axis=0)
+    mean = (y / size).mean(axis=0)
+    std = (y / size).std(axis=0)
     return size * mean, np.where(std > 1e-14 * np.abs(mean), size * std, 1.0)
 
 
@@ -279,7 +284,8 @@ def inverse_of_lower(L: Array) -> Array:
 
 def inverse_from_factor(L: Array) -> Array:
     """Return (LLᵀ)⁻¹, all of it, in the memory of L."""
-    n, X = len(L), inverse_of_lower(L)
+    n = len(L)
+    X = inverse_of_lower(L)
     out = L
 
     def fill(start: int) -> None:
@@ -299,7 +305,9 @@ class _Panel:
     """The tiles below a corner: Aᵢₖ Lₖₖ⁻ᵀ."""
 
     def __init__(self, A: Array, corner: Array, start: int, stop: int) -> None:
-        self.A, self.start, self.stop = A, start, stop
+        self.A = A
+        self.start = start
+        self.stop = stop
         inverse, _ = dtrtri(corner, lower=1)
         self.right = np.ascontiguousarray(np.tril(inverse).T)
 
@@ -312,7 +320,9 @@ class _Update:
     """The tiles behind a panel: Aᵢⱼ − Lᵢₖ Lⱼₖᵀ."""
 
     def __init__(self, A: Array, start: int, stop: int) -> None:
-        self.A, self.start, self.stop = A, start, stop
+        self.A = A
+        self.start = start
+        self.stop = stop
 
     def __call__(self, row: int) -> None:
         end = min(row + _TILE, len(self.A))
@@ -351,7 +361,11 @@ def multiply_rows(T: Any, K: Any, share: Any, M: Any, sums: Any) -> None:
     OUT  M  (c, m);  sums  (c,)
     """
     for i in range(share.size):
-        left, right, out, factor, total = T[i], K[i], M[i], share[i], 0.0
+        left = T[i]
+        right = K[i]
+        out = M[i]
+        factor = share[i]
+        total = 0.0
         for k in range(left.size):
             product = left[k] * right[k]
             total += product

@@ -245,7 +245,8 @@ class Posterior:
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the prior of the kernel (learned, if fitted) at rows of X, of shape (n, n_samples)."""
-        points, kernel = self._read(X), noise_free(self._kernel())
+        points = self._read(X)
+        kernel = noise_free(self._kernel())
         cov = np.zeros((len(points),) * 2) if kernel is None else kernel(points)
         return _root(cov) @ np.random.default_rng(_seed(random_state)).standard_normal((len(points), n_samples))
 
@@ -295,9 +296,12 @@ class Posterior:
         """Return the means, in units of the fit, and by how much the variance is below that of the prior."""
         own = self._points()
         values = cross_values(noise_free(self.kernel_), own, len(points))
-        N, (m, t) = len(points), (len(own), 1 if self.alpha_.ndim == 1 else self.alpha_.shape[1])
+        N = len(points)
+        m = len(own)
+        t = 1 if self.alpha_.ndim == 1 else self.alpha_.shape[1]
         alpha = self.alpha_.reshape(m, t)
-        mean, reduced = np.empty((N, t)), np.zeros(N)
+        mean = np.empty((N, t))
+        reduced = np.zeros(N)
         factors = self._factors(N) if variance else []
         step = max(16, min(_BLOCK // max(m, 1), 2048))
 
@@ -370,14 +374,16 @@ class Posterior:
 
     def _check_posterior(self) -> None:
         """Raise ModelFileError unless the arrays fit together."""
-        points, owner = self._points(), type(self).__name__
+        points = self._points()
+        owner = type(self).__name__
         if not isinstance(self.kernel_, Kernel) or not isinstance(self.trend_, Trend):
             raise ModelFileError(f"{owner}: kernel_ and trend_ must be a kernel and a mean")
         if self.kernel_.requires_vector_input:  # else points may be texts, which only the kernel can read
             width = getattr(self, "n_features_in_", None)
             if not (_is_finite(points, 2) and points.shape[1] == width == self.trend_.n_columns):
                 raise ModelFileError(f"{owner}: the points must be a finite matrix with a column for each feature")
-        m, targets = len(points), self.alpha_.shape[1:] if isinstance(self.alpha_, np.ndarray) else ()
+        m = len(points)
+        targets = self.alpha_.shape[1:] if isinstance(self.alpha_, np.ndarray) else ()
         shapes = {
             "alpha_": (m, *targets), "L_": (m, m), "W_": (m, self.trend_.size), "beta_": (self.trend_.size, *targets),
             "y_mean_": targets, "y_std_": targets, **({"B_": (m, m)} if hasattr(self, "B_") else {}),
@@ -399,12 +405,14 @@ def chosen_kernel(kernel: Any) -> Kernel:
 def noise_free(kernel: Kernel | None) -> Kernel | None:
     """Return a kernel without its white parts; None if nothing is left."""
     if isinstance(kernel, Sum):
-        left, right = noise_free(kernel.left), noise_free(kernel.right)
+        left = noise_free(kernel.left)
+        right = noise_free(kernel.right)
         if left is None or right is None:
             return right if left is None else left
         return left + right
     if isinstance(kernel, Product):
-        left, right = noise_free(kernel.left), noise_free(kernel.right)
+        left = noise_free(kernel.left)
+        right = noise_free(kernel.right)
         if left is None or right is None:
             return None
         return right * left.value if isinstance(left, Constant) else left * right  # a number costs less than a matrix
@@ -435,7 +443,8 @@ def cross_values(kernel: Kernel | None, own: Array, n_rows: int) -> Callable[[Ar
     inside, scale = (kernel.inner, kernel.scale) if isinstance(kernel, Scaled) else (kernel, 1.0)
     if not isinstance(inside, Gaussian) or n_rows * len(own) < _MANY:
         return lambda X: kernel._between(X, own)
-    centre, unit = own.mean(axis=0), np.sqrt(2.0) * inside.length_scale
+    centre = own.mean(axis=0)
+    unit = np.sqrt(2.0) * inside.length_scale
     Z = np.ascontiguousarray((own - centre) / unit)
     squares = np.einsum("ij,ij->i", Z, Z)
 

@@ -151,7 +151,8 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
                 f"{type(self).__name__}: an exact process needs all rows in memory; pass inducing=, how many points "
                 "are to stand for them."
             )
-        X, y = own_points(self, table.X), self._take_units(table.y)
+        X = own_points(self, table.X)
+        y = self._take_units(table.y)
         refuse_huge(type(self).__name__, y=y)
         noise = per_row(type(self).__name__, self.alpha, len(y))
         self.trend_: Trend = trend_of(type(self).__name__, self.mean, X)
@@ -160,7 +161,9 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         data = Observations(X, residual, noise, self.trend_.basis(X), self.trend_.log_units)
         self.jitter_ = needed_jitter(type(self).__name__, kernel, data)
         data = data.with_jitter(self.jitter_)
-        bounds, n_iter, value = log_bounds(kernel), 1, np.inf
+        bounds = log_bounds(kernel)
+        n_iter = 1
+        value = np.inf
         learns = self.optimizer is not None and len(kernel.theta) > 0
         if learns:
             kernel, n_iter, value = self._learn(kernel, data, bounds, run)
@@ -204,7 +207,8 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
                 f"{type(self).__name__}: The number of targets seen in `y` is another one: it has {columns.shape[1]} "
                 f"targets, but n_targets={self.n_targets}; leave None."
             )
-        mean, std = np.zeros(columns.shape[1]), np.ones(columns.shape[1])
+        mean = np.zeros(columns.shape[1])
+        std = np.ones(columns.shape[1])
         if self.normalize_y:
             mean, std = units_of(columns)
         one = columns.shape[1] == 1  # a single column is one target, as in scikit-learn
@@ -214,11 +218,13 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
     def _store(self, kernel: Kernel, data: Observations, y: Array, found: Evidence) -> None:
         one = y.shape[1] == 1
         # Files hold arrays in C order: a loaded model has then the same bits.
-        self.kernel_, self.X_train_ = kernel, np.ascontiguousarray(data.X)
+        self.kernel_ = kernel
+        self.X_train_ = np.ascontiguousarray(data.X)
         self.y_train_ = np.ascontiguousarray(y[:, 0] if one else y)
         self.alpha_ = np.ascontiguousarray(found.alpha[:, 0] if one else found.alpha)
         self.beta_ = np.ascontiguousarray(found.beta[:, 0] if one else found.beta)
-        self.L_, self.W_ = np.ascontiguousarray(found.L), np.ascontiguousarray(found.W)
+        self.L_ = np.ascontiguousarray(found.L)
+        self.W_ = np.ascontiguousarray(found.W)
         self.log_marginal_likelihood_value_ = found.value
 
     def _residual(self, kernel: Kernel, data: Observations, found: Evidence) -> float:
@@ -284,7 +290,8 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
             raise AttributeError(
                 f"{type(self).__name__}: this needs an exact fit; call fit without inducing points first."
             )
-        X, y = self.X_train_, self.y_train_.reshape(len(self.X_train_), -1)
+        X = self.X_train_
+        y = self.y_train_.reshape(len(self.X_train_), -1)
         y = y if self.mean_ is None else y - np.asarray(self.mean_.predict(X)).reshape(y.shape)
         noise = per_row(type(self).__name__, self.alpha, len(y)) + self.jitter_
         return Observations(X, y, noise, self.trend_.basis(X), self.trend_.log_units)

@@ -90,7 +90,10 @@ def _climb(
     problem: Callable[[Any], Any], data: Any, start: Array, bounds: Array, limits: _Limits, is_last: bool = True
 ) -> Solution:
     """Search on some rows, or on all (`is_last`)."""
-    n, whole, stop, few = len(data.y), problem(data), limits.stop, data
+    n = len(data.y)
+    whole = problem(data)
+    stop = limits.stop
+    few = data
     if n > _FEW_ROWS and not stop():
         rows = np.sort(np.random.default_rng(0).permutation(n)[: max(n // data.share, _FEW_ROWS // 2)])
         roughly = limits._replace(tol=max(_ROUGH, limits.tol))
@@ -123,7 +126,8 @@ def _at_bounds(
     whole: Any, found: Solution, bounds: Array, information: Array, stop: Callable[[], bool]
 ) -> Array | None:
     """Return θ with its undetermined entries at bounds where that is better, one after the other; None if nowhere."""
-    best, value = found.x, found.value
+    best = found.x
+    value = found.value
     for j in np.flatnonzero(information < _UNDETERMINED):
         for bound in bounds[j]:
             if stop():
@@ -132,7 +136,8 @@ def _at_bounds(
             theta[j] = bound
             there = whole.value(theta) if bound != best[j] else np.inf
             if there < value:
-                best, value = theta, there
+                best = theta
+                value = there
     return best if value < found.value else None
 
 
@@ -156,7 +161,9 @@ def maximise(
 ) -> Found:
     """Return the best of several searches: from the kernel's own hyperparameters, and from random ones in the box."""
     starts = [kernel.theta, *random_starts(owner, kernel, bounds, restarts, random_state)]
-    best, n_iter, stopped = None, 0, False
+    best = None
+    n_iter = 0
+    stopped = False
 
     def report(iteration: int, value: float) -> bool:
         nonlocal stopped
@@ -234,7 +241,9 @@ class Pace:
     """
 
     def __init__(self, run: Run, n_rows: int, seconds: float | None, power: int = 3) -> None:
-        self._run, self._n_rows, self._power = run, n_rows, power
+        self._run = run
+        self._n_rows = n_rows
+        self._power = power
         self._ends = None if seconds is None else time.perf_counter() + seconds
         self._reserve = 0.0
 
@@ -265,7 +274,8 @@ class _Timed:
     """An objective and a clock."""
 
     def __init__(self, objective: Any, pace: Pace) -> None:
-        self._objective, self._pace = objective, pace
+        self._objective = objective
+        self._pace = pace
 
     def evaluate(self, theta: NDArray[np.float64]) -> Evaluation:
         began = time.perf_counter()

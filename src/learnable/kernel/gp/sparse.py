@@ -1,10 +1,6 @@
-r"""Gaussian processes of many rows: m inducing points Z stand for them, by a variational bound (below).
+r"""Gaussian processes of many rows: m inducing points Z stand for them, by the variational bound of Titsias.
 
 Z are rows, chosen one by one where the variance given those before is largest, and then fixed.
-
-Reference: M. Titsias, Variational learning of inducing variables in sparse Gaussian processes, AISTATS 2009.
-
-The variational bound of Titsias: m inducing points Z stand for all rows.
 
 With k(Z, Z) = LLᵀ, vᵢ = L⁻¹k(Z, xᵢ) and the noise λᵢ of row i, everything is in five sums over the rows,
 
@@ -58,7 +54,9 @@ from .search import Pace, climb, log_bounds, share_of, warn_at_bounds
 Array = NDArray[np.float64]
 
 _SAMPLE = 4096  # rows among which inducing points are chosen
-_STAND_INS, _NUMBERS = 2**15, 2**22  # rows, and numbers in them, of a table elsewhere on which a search begins
+# rows, and numbers in them, of a table elsewhere on which a search begins
+_STAND_INS = 2**15
+_NUMBERS = 2**22
 _JITTER = 1e-10  # share of the prior's variance on the diagonal of P, without which P⁻¹ is rounding
 
 
@@ -71,7 +69,8 @@ def fit_sparse(model: Any, table: Any, kernel: Kernel, run: Run) -> Certificate:
             "regressor, such as LinearRegression(), or normalize_y=True."
         )
     data, level = _prepared(model, table, kernel)
-    bounds, n_iter = log_bounds(kernel), 1
+    bounds = log_bounds(kernel)
+    n_iter = 1
     learns = model.optimizer is not None and len(kernel.theta) > 0
     if callable(model.optimizer):
         raise ParameterError(f"{owner}: optimizer must be 'fmin_l_bfgs_b' or None with inducing points.")
@@ -90,10 +89,12 @@ def fit_sparse(model: Any, table: Any, kernel: Kernel, run: Run) -> Certificate:
             lambda some: pace.timed(Bound(kernel, some, bounds)), data, kernel.theta, bounds,
             tol=model.tol, max_iter=model.max_iter, progress=run.progress, stop=pace,
         )  # fmt: skip
-        value, tolerance = found.measure, model.tol
+        value = found.measure
+        tolerance = model.tol
         if value > tolerance and found.n_iter < model.max_iter and not run.should_stop():  # only rounding ends it so
             tolerance = max(tolerance, min(Bound(kernel, data, bounds).rounding(found.x), WORST))
-        kernel, n_iter = kernel.with_theta(np.clip(found.x, *bounds.T)), max(1, found.n_iter)
+        kernel = kernel.with_theta(np.clip(found.x, *bounds.T))
+        n_iter = max(1, found.n_iter)
         warn_at_bounds(kernel)
     try:
         with small_blas(len(Z)):
@@ -113,8 +114,10 @@ def fit_sparse(model: Any, table: Any, kernel: Kernel, run: Run) -> Certificate:
 
 def _prepared(model: Any, table: Any, kernel: Kernel) -> tuple[SparseData, bool]:
     """Return the rows with their units, a sample of them, and whether y is a vector."""
-    owner, blocks = type(model).__name__, table.blocks
-    n, stride = blocks.n_rows, 1
+    owner = type(model).__name__
+    blocks = table.blocks
+    n = blocks.n_rows
+    stride = 1
     while n // stride > _SAMPLE:
         stride *= 2
     finer = stride
@@ -124,9 +127,11 @@ def _prepared(model: Any, table: Any, kernel: Kernel) -> tuple[SparseData, bool]
     alpha = np.asarray(model.alpha, dtype=np.float64).ravel()
     if alpha.size > 1:
         alpha = per_row(owner, model.alpha, n)
-    X, y = np.asarray(part.X, dtype=np.float64), np.asarray(part.y, dtype=np.float64).reshape(len(part.X), -1)
+    X = np.asarray(part.X, dtype=np.float64)
+    y = np.asarray(part.y, dtype=np.float64).reshape(len(part.X), -1)
     one = y.shape[1] == 1
-    level, unit = np.zeros(y.shape[1]), np.ones(y.shape[1])
+    level = np.zeros(y.shape[1])
+    unit = np.ones(y.shape[1])
     if model.normalize_y:
         size = map_reduce(blocks, _largest, np.maximum, n_jobs=model.n_jobs)
         size = np.where(size > 0.0, size, 1.0)
@@ -145,7 +150,8 @@ def _prepared(model: Any, table: Any, kernel: Kernel) -> tuple[SparseData, bool]
         raise ParameterError(f"{owner}: a mean that is a regressor needs the rows in memory; use mean='zero'.")
     whole = y if stride == 1 or not table.in_memory else (np.asarray(table.y).reshape(n, -1) - level) / unit
     mean = fitted_mean(model.mean, table.X, whole) if table.in_memory else None
-    model.trend_, model.mean_ = trend_of(owner, "zero", X), mean
+    model.trend_ = trend_of(owner, "zero", X)
+    model.mean_ = mean
     y = y if mean is None else y - np.asarray(mean.predict(X)).reshape(y.shape)
     if not (kernel.diagonal(X) - record_diagonal(kernel, X, noise=False).k + alpha.min() > 0.0).all():
         raise ParameterError(f"{owner}: inducing points need noise; give the kernel a White part, or alpha > 0.")
@@ -169,7 +175,8 @@ def _chosen_points(owner: str, inducing: Any, X: Array, kernel: Kernel) -> Array
             )
         return Z
     left = record_diagonal(kernel, X, noise=False).k.copy()
-    floor, chosen = 1e-12 * float(left.max()), []
+    floor = 1e-12 * float(left.max())
+    chosen = []
     factor = np.zeros((min(int(inducing), len(X)), len(X)))
     for j in range(len(factor)):
         pivot = int(np.argmax(left))
@@ -188,12 +195,15 @@ def _chosen_points(owner: str, inducing: Any, X: Array, kernel: Kernel) -> Array
 
 
 def _store(model: Any, kernel: Kernel, data: SparseData, solved: Solved, *, one: bool) -> None:
-    model.kernel_, model.inducing_points_ = kernel, data.Z
+    model.kernel_ = kernel
+    model.inducing_points_ = data.Z
     model.jitter_ = data.jitter * float(np.mean(record_diagonal(kernel, data.Z, noise=False).k))
     weights = solve_triangular(solved.L, solved.w, lower=True, trans=1)
     model.alpha_ = np.ascontiguousarray(weights[:, 0] if one else weights)
     model.beta_ = np.zeros(0 if one else (0, solved.w.shape[1]))
-    model.L_, model.B_, model.W_ = solved.L, solved.B, np.zeros((len(data.Z), 0))
+    model.L_ = solved.L
+    model.B_ = solved.B
+    model.W_ = np.zeros((len(data.Z), 0))
     model.log_marginal_likelihood_value_ = solved.value
 
 
@@ -285,11 +295,16 @@ class Forward(_OfBlocks):
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # what is not finite is refused at the end
     def __call__(self, block: Block) -> Sums:
         """Return them."""
-        m, t, pairs = len(self.Z), len(self.rows.level), pairs_of(self.kernel, self.Z)
-        y, prior = self.rows.targets(block), record_diagonal(self.kernel, block.X, noise=False).k
+        m = len(self.Z)
+        t = len(self.rows.level)
+        pairs = pairs_of(self.kernel, self.Z)
+        y = self.rows.targets(block)
+        prior = record_diagonal(self.kernel, block.X, noise=False).k
         noise = self.kernel._diagonal(block.X) - prior + self.rows.noise(block)
         root = 1.0 / np.sqrt(noise)
-        A, b, used = np.zeros((m, m)), np.zeros((m, t)), np.empty(len(y))
+        A = np.zeros((m, m))
+        b = np.zeros((m, t))
+        used = np.empty(len(y))
         y = y * root[:, None]
         for rows in _chunks(len(y), m):
             V = _lower_times(pairs.factor, self.inverse, pairs.values(block.X[rows]))
@@ -311,12 +326,17 @@ class Backward(_OfBlocks):
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def __call__(self, block: Block) -> Array:
         """Return it, of shape (p,)."""
-        (m, t), pairs = self.w.shape, pairs_of(self.kernel, self.Z)
-        y, whole = self.rows.targets(block), record_diagonal(self.kernel, block.X)
+        m, t = self.w.shape
+        pairs = pairs_of(self.kernel, self.Z)
+        y = self.rows.targets(block)
+        whole = record_diagonal(self.kernel, block.X)
         prior = record_diagonal(self.kernel, block.X, noise=False)
         noise = whole.k - prior.k + self.rows.noise(block)
-        by_v, by_y, share = 2.0 * self.G @ self.inverse, self.w.T @ self.inverse, 1.0 / noise
-        inside, weights = np.empty(len(y)), np.empty((_chunk_rows(m), m))
+        by_v = 2.0 * self.G @ self.inverse
+        by_y = self.w.T @ self.inverse
+        share = 1.0 / noise
+        inside = np.empty(len(y))
+        weights = np.empty((_chunk_rows(m), m))
         for rows in _chunks(len(y), m):
             own = y[rows]
             V = _lower_times(pairs.factor, self.inverse, pairs.values(block.X[rows]).copy())
@@ -347,11 +367,14 @@ class Bound:
     """−F as a function of θ in a box, for solvers."""
 
     def __init__(self, kernel: Kernel, data: SparseData, bounds: Array) -> None:
-        self.kernel, self.data, self.bounds = kernel, data, bounds
+        self.kernel = kernel
+        self.data = data
+        self.bounds = bounds
 
     def evaluate(self, theta: Array) -> Evaluation:
         """Return value, gradient and measure; infinite where a matrix is not positive definite."""
-        kernel, data = self.kernel.with_theta(theta), self.data
+        kernel = self.kernel.with_theta(theta)
+        data = self.data
         try:
             with small_blas(len(data.Z)):
                 L, sums = data.sums(kernel)
@@ -439,7 +462,8 @@ class SparseData:
 
 def _slopes(sums: Sums, solved: Solved) -> tuple[Array, Array, Array]:
     """Return G = ∂F/∂A, L ∂F/∂P Lᵀ = G − ½tA and L⁻¹."""
-    t, half = solved.w.shape[1], _inverse(solved.B)
+    t = solved.w.shape[1]
+    half = _inverse(solved.B)
     G = 0.5 * (t * (np.eye(len(half)) - half.T @ half) - solved.w @ solved.w.T)
     return G, G - 0.5 * t * sums.A, _inverse(solved.L)
 
@@ -492,7 +516,9 @@ class _TapedPairs:
     factor = 1.0
 
     def __init__(self, kernel: Kernel, Z: Array) -> None:
-        self.kernel, self.Z, self.total = kernel, Z, np.zeros(len(kernel.theta))
+        self.kernel = kernel
+        self.Z = Z
+        self.total = np.zeros(len(kernel.theta))
 
     def values(self, X: Array) -> Array:
         self.tape = record(self.kernel, X, self.Z)
@@ -512,12 +538,16 @@ class _GaussianPairs:
     """A Gaussian kernel times a number, besides noise."""
 
     def __init__(self, kernel: Kernel, gaussian: Gaussian, scale: float, Z: Array) -> None:
-        self.kernel, self.factor, self.per_column = kernel, scale, np.ndim(gaussian.length_scale) > 0
-        self.unit, self.centre = np.sqrt(2.0) * gaussian.length_scale, Z.mean(axis=0)
+        self.kernel = kernel
+        self.factor = scale
+        self.per_column = np.ndim(gaussian.length_scale) > 0
+        self.unit = np.sqrt(2.0) * gaussian.length_scale
+        self.centre = Z.mean(axis=0)
         self.B = np.ascontiguousarray((Z - self.centre) / self.unit)
         self.squares = np.einsum("ij,ij->i", self.B, self.B)
         self.right = np.column_stack([np.ones(len(Z)), self.B, self.B**2])
-        self.by_scale, self.by_length = 0.0, np.zeros(Z.shape[1])
+        self.by_scale = 0.0
+        self.by_length = np.zeros(Z.shape[1])
         self._work: Any = None
 
     def values(self, X: Array) -> Array:
@@ -532,8 +562,10 @@ class _GaussianPairs:
         return np.asarray(out)
 
     def back(self, T: Array, share: Array) -> Array:
-        A, (c, d) = self.A, self.A.shape
-        M, sums = self._work.dots[:c], np.empty(c)
+        A = self.A
+        c, d = self.A.shape
+        M = self._work.dots[:c]
+        sums = np.empty(c)
         multiply_rows(T, self._work.values[:c], self.factor * share, M, sums)
         right = M @ self.right
         self.by_scale += float(right[:, 0].sum())

@@ -87,7 +87,8 @@ def process_door(*, target: Any, multi_output: bool = False) -> Callable[..., Ta
     def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
         if not takes_structures(estimator.kernel, X):
             return plain(estimator, X, y, sample_weight, run)
-        owner, things = type(estimator).__name__, as_structures(X)
+        owner = type(estimator).__name__
+        things = as_structures(X)
         targets, classes = read_target(owner, y, target, multi_output)
         if len(targets) != len(things) or not len(things):
             raise DataError(

@@ -68,7 +68,9 @@ _SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these t
 _MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
 _FALL = 0.9  # share of the gap that a step must leave where the objective no longer tells
 _ACCURACY = 1e-2  # of a step far from the optimum
-_ROUGH_ACCURACY, _ROUGH_COST = 1e-5, 100.0  # least accuracy and largest κ for products of six digits
+# least accuracy and largest κ for products of six digits
+_ROUGH_ACCURACY = 1e-5
+_ROUGH_COST = 100.0
 
 
 class KernelLogisticFit(NamedTuple):
@@ -100,8 +102,11 @@ class KernelLogisticProblem:
     def __init__(
         self, operator: Operator, codes: NDArray[np.int64], n_classes: int, kappa: Array, intercept: bool
     ) -> None:
-        self.operator, self.kappa, self.intercept = operator, kappa[:, None], intercept
-        self.cross_entropy, self.codes = SoftmaxLoss(), codes
+        self.operator = operator
+        self.kappa = kappa[:, None]
+        self.intercept = intercept
+        self.cross_entropy = SoftmaxLoss()
+        self.codes = codes
         self.own = (codes[:, None] == np.arange(n_classes)).astype(np.float64)
         self.totals = (self.kappa * self.own).sum(axis=0)
         self.binary = n_classes == 2
@@ -188,14 +193,18 @@ def fit_logistic(
     seconds_left: Callable[[], float] = lambda: np.inf,
 ) -> KernelLogisticFit:
     """Minimise by damped Newton steps until the relative duality gap is at most `tol`, or the time is over."""
-    operator, n = problem.operator, problem.operator.n
+    operator = problem.operator
+    n = problem.operator.n
     m = 1 if problem.binary else problem.own.shape[1]
-    A, F = np.zeros((n, m)), np.zeros((n, m))
+    A = np.zeros((n, m))
+    F = np.zeros((n, m))
     b = problem.best_intercept(F, np.zeros(m))
-    gap, n_iter = problem.gap_in_time(A, F, b, stop), 0
+    gap = problem.gap_in_time(A, F, b, stop)
+    n_iter = 0
     small = operator.matrix is not None and n * m <= FEW_ROWS
     factor = None if small else partial_cholesky(operator, rank, stop=stop)[0]
-    objective, accuracy = problem.loss(F + b), _ACCURACY
+    objective = problem.loss(F + b)
+    accuracy = _ACCURACY
     while gap > tol and n_iter < max_iter and not stop():
         accuracy *= min(1.0, 10.0 * np.sqrt(gap))
         try:
@@ -218,7 +227,8 @@ def fit_logistic(
         accuracy = _ACCURACY
         b = problem.best_intercept(F, b)
         objective = problem.loss(F + b) + 0.5 * float((A * F).sum())
-        gap, n_iter = problem.gap_in_time(A, F, b, stop), n_iter + 1
+        gap = problem.gap_in_time(A, F, b, stop)
+        n_iter = n_iter + 1
         if gap == np.inf and stop():
             A, F, b, gap = last  # what is known of the last step is worth more than this one
             break
@@ -290,10 +300,12 @@ def _constrained_gradients(
             z = z - share * w
         return z, b
 
-    v, r = np.zeros_like(target), target.copy()
+    v = np.zeros_like(target)
+    r = target.copy()
     with one_thread_blas():
         z, b = project(precondition(r))
-    p, rz = z, float((r * z).sum())
+    p = z
+    rz = float((r * z).sum())
     first = rz
     for _ in range(_MOST_STEPS):
         if not rz > accuracy**2 * first:
@@ -303,10 +315,12 @@ def _constrained_gradients(
         if not curvature > 0.0:
             break  # rounding, or a matrix that is not positive semidefinite
         length = rz / curvature
-        v, r = v + length * p, r - length * Bp
+        v = v + length * p
+        r = r - length * Bp
         with one_thread_blas():
             z, b = project(precondition(r))
-        rz, last = float((r * z).sum()), rz
+        last = rz
+        rz = float((r * z).sum())
         p = z + rz / last * p
     return v, b
 
@@ -354,7 +368,9 @@ class CurvatureRoot:
         if self.binary:
             self.s = np.sqrt(problem.kappa * P[:, :1] * P[:, 1:])
         else:
-            self.p, self.q, self.k = P, np.sqrt(P), np.sqrt(problem.kappa)
+            self.p = P
+            self.q = np.sqrt(P)
+            self.k = np.sqrt(problem.kappa)
 
     def __call__(self, v: Array) -> Array:
         """Return Rv."""
@@ -390,7 +406,8 @@ class CurvatureRoot:
 def _whole_inverse(K: Array, root: CurvatureRoot) -> Callable[[Array], Array] | None:
     """Return the inverse of I + RᵀKR by its Cholesky factor, of nm rows; None if rounding has made it indefinite."""
     R = root.columns()
-    n, m = len(K), len(R)
+    n = len(K)
+    m = len(R)
     blocks = np.empty((m, n, m, n))
     for i in range(m):
         for j in range(i, m):  # the other half is not read
@@ -416,7 +433,10 @@ class _CoupledWoodbury:
     def __init__(
         self, factor: Array, root: CurvatureRoot, m: int, n_jobs: int | None, stop: Callable[[], bool] = never
     ) -> None:
-        self.F, self.root, self.m, self.n_jobs = factor, root, m, n_jobs
+        self.F = factor
+        self.root = root
+        self.m = m
+        self.n_jobs = n_jobs
         r = factor.shape[1]
         blocks = np.empty((m, r, m, r))
         pairs = [(i, j) for i in range(m) for j in range(i + 1)]
@@ -429,7 +449,8 @@ class _CoupledWoodbury:
                     raise OutOfTimeError
                 part = slice(start, start + _GRAM_ROWS)
                 total += factor[part].T @ (factor[part] * root.block(i, j)[part, None])
-            blocks[i, :, j], blocks[j, :, i] = total, total
+            blocks[i, :, j] = total
+            blocks[j, :, i] = total
 
         map_reduce(pairs, fill, lambda a, b: None, n_jobs=n_jobs)
         Q = blocks.reshape(m * r, m * r)
@@ -444,7 +465,9 @@ class _CoupledWoodbury:
         return v - self.root.transposed(product_by_rows(self.F, np.ascontiguousarray(inner), self.n_jobs))
 
 
-_TWO_CLASSES_RANK, _MANY_CLASSES_RANK = 1500, 1800  # of the preconditioner, times classes
+# of the preconditioner, times classes
+_TWO_CLASSES_RANK = 1500
+_MANY_CLASSES_RANK = 1800
 _SMALLEST_RANK = 60
 _SMALLEST_TOLERANCE = 1e-12
 
@@ -528,7 +551,8 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
             seconds_left=lambda: np.inf if self.max_seconds is None else self.max_seconds - run.seconds,
         )
         self._keep(points, found.coef[:, 0] if problem.binary else found.coef, table)
-        self.intercept_, self.n_iter_ = found.intercept, found.n_iter
+        self.intercept_ = found.intercept
+        self.n_iter_ = found.n_iter
         tolerance = max(self.tol, _SMALLEST_TOLERANCE)
         return Certificate("gap", found.gap, tolerance, found.gap, found.n_iter)
 
@@ -537,7 +561,8 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         n_classes = len(self.classes_)
         columns = () if n_classes == 2 else (n_classes,)
         self._keep(points, np.zeros((table.n_rows, *columns)), table)
-        self.intercept_, self.n_iter_ = np.zeros(columns or (1,)), 0
+        self.intercept_ = np.zeros(columns or (1,))
+        self.n_iter_ = 0
         return Certificate("gap", np.inf, max(self.tol, _SMALLEST_TOLERANCE), None, 0)
 
     @rowwise

@@ -103,7 +103,8 @@ class KernelSmoother(RepresenterModel):
         operator = Operator(kernel, points, keep=keeps_matrix(self.solver, kernel, points), n_jobs=self.n_jobs)
         Y = y.reshape(len(y), -1)
         alphas = alpha_per_target(owner, self.alpha, Y.shape[1])
-        coef, certificates = np.empty_like(Y), []
+        coef = np.empty_like(Y)
+        certificates = []
         for alpha in np.unique(alphas):
             targets = np.flatnonzero(alphas == alpha)
             coef[:, targets], certificate = certified_solution(operator, float(alpha), Y[:, targets], weight, self, run)
@@ -307,7 +308,8 @@ def _suboptimality(found: KernelSolution, Y: Array, alpha: float, w: Array, diag
     D = P − Σw(|r| + e)² is below the optimum, and P₀ is the objective of f = 0. Without e, the bound of a solution that
     is exact to rounding would be rounding itself, and another order of summation would give another one.
     """
-    r, c = found.residual, found.coef
+    r = found.residual
+    c = found.coef
     weight = (w / w.max())[:, None]
     shift = alpha / w.max() / weight
     miss = r + shift * c  # y − f

@@ -130,7 +130,8 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
         best = scores[np.arange(len(scores)), chosen]
         self.best_score_ = best if per_target else float(best[0])
         self.criterion_path_ = scores if per_target else scores[0]
-        coef, value = np.empty_like(Y), 0.0
+        coef = np.empty_like(Y)
+        value = 0.0
         each = np.broadcast_to(self.alpha_, (Y.shape[1],))
         for alpha in np.unique(each):
             columns = np.flatnonzero(each == alpha)
@@ -287,7 +288,8 @@ class KernelSpectrum(NamedTuple):
 
     def leave_one_out(self, alphas: Array) -> Array:
         """Return yᵢ − ŷ₍ᵢ₎ of every α > 0, of shape (n, t, n_alphas)."""
-        coef, squares = self.coefficients(alphas), self.vectors**2
+        coef = self.coefficients(alphas)
+        squares = self.vectors**2
         out = np.empty((*self.projected.shape, len(alphas)))
         with one_thread_blas():
             for number, alpha in enumerate(alphas / self.weight_scale):

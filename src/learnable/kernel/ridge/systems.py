@@ -147,7 +147,8 @@ def solve_iteratively(
     clock = _ProductClock(operator, seconds_left)
     if operator.is_linear and operator.matrix is None:
         if operator.X.shape[1] <= min(operator.n, 4000) and d.all():
-            floor, precondition = CLOSED_FORM_TOLERANCE, Woodbury(as_double(operator.X), d, n_jobs=operator.n_jobs)
+            floor = CLOSED_FORM_TOLERANCE
+            precondition = Woodbury(as_double(operator.X), d, n_jobs=operator.n_jobs)
     elif d.all() and rank > 0 and not clock.hurry():
         least = clock.reserve + 0.75 * (seconds_left() - clock.reserve)
         factor = partial_cholesky(operator, rank, dtype=dtype, stop=lambda: seconds_left() < least)[0]
@@ -204,8 +205,11 @@ def refine(
     clock : _ProductClock, optional
         Keeps the time that a product in full precision takes for measuring the result.
     """
-    C, R = np.zeros_like(Y), Y.copy()
-    value, spent, definite = relative_size(R, Y, C, apply.diagonal, d, tol), 0, True
+    C = np.zeros_like(Y)
+    R = Y.copy()
+    value = relative_size(R, Y, C, apply.diagonal, d, tol)
+    spent = 0
+    definite = True
     clock = clock or _ProductClock(apply, lambda: np.inf)
     for _ in range(_MOST_PASSES):
         if value <= tol or spent >= max_iter or clock.hurry():
@@ -213,7 +217,8 @@ def refine(
         wanted = 0.2 * tol / value
         product = clock.timed(apply, 1.0) if rough is None else clock.timed(rough, _ROUGH_SPEED)
         reduction = max(wanted, _ROUGH_REDUCTION if rough is not None else 1e-10)
-        shifted, report = partial(_shifted_product, product, d), partial(_report, progress, clock.hurry, spent, value)
+        shifted = partial(_shifted_product, product, d)
+        report = partial(_report, progress, clock.hurry, spent, value)
         E, steps, positive, stopped = _descend(shifted, precondition, R, reduction, max_iter - spent, report)
         spent += steps
         definite = definite and (positive or rough is not None)
@@ -227,7 +232,9 @@ def refine(
         new = relative_size(new_R, Y, new_C, apply.diagonal, d, tol)
         slow = not new <= 0.3 * value
         if new < value:
-            C, R, value = new_C, new_R, new
+            C = new_C
+            R = new_R
+            value = new
         if stopped or (slow and rough is None):
             break
         if slow:
@@ -242,10 +249,12 @@ class _ProductClock:
     """
 
     def __init__(self, operator: Operator, seconds_left: Callable[[], float]) -> None:
-        self.left, self.reserve = seconds_left, 0.0
+        self.left = seconds_left
+        self.reserve = 0.0
         if operator.matrix is None and not operator.is_linear and np.isfinite(seconds_left()):
             for m in (2, min(operator.n, _SAMPLE_ROWS)):  # the first product loads the kernels
-                few, start = Operator(operator.kernel, operator.X[:m], keep=False), time.perf_counter()
+                few = Operator(operator.kernel, operator.X[:m], keep=False)
+                start = time.perf_counter()
                 few(np.ones((len(few.diagonal), 1)))
                 self.reserve = _CAUTION * (operator.n / m) ** 2 * (time.perf_counter() - start)
 
@@ -281,12 +290,15 @@ def _descend(
     apply: Apply, precondition: Apply, B: Array, reduction: float, max_iter: int, progress: Progress
 ) -> tuple[Array, int, bool, bool]:
     """Return X ≈ A⁻¹B, each column by its own conjugate gradients; the steps; whether definite; whether stopped."""
-    X, R = np.zeros_like(B), B.copy()
+    X = np.zeros_like(B)
+    R = B.copy()
     start = _norms(B)
     goal = reduction * start
     Z = precondition(R)
-    P, rz = Z.copy(), _dots(R, Z)
-    share, definite = 1.0, True
+    P = Z.copy()
+    rz = _dots(R, Z)
+    share = 1.0
+    definite = True
     for step in range(1, max_iter + 1):
         active = (_norms(R) > goal) & (rz > 0)
         if not active.any():
@@ -352,7 +364,9 @@ def solve_by_eigenvectors(operator: Operator, d: Array, Y: Array, weight: Array 
     shifted = values + (1.0 if d.all() else 0.0)
     kept = np.abs(shifted) > 4.0 * _EPSILON * len(K) * np.abs(shifted).max(initial=0.0)
     inverse = np.where(kept, 1.0 / np.where(kept, shifted, 1.0), 0.0)[:, None]
-    C, R, value = np.zeros_like(Y), Y, np.inf
+    C = np.zeros_like(Y)
+    R = Y
+    value = np.inf
     best = C, R
     for _ in range(3):
         with one_thread_blas():
@@ -363,7 +377,8 @@ def solve_by_eigenvectors(operator: Operator, d: Array, Y: Array, weight: Array 
             new = min(new, _normal_size(operator, R, Y, C, root[:, None]))
         if not new < value:
             break
-        value, best = new, (C, R)
+        value = new
+        best = (C, R)
     return KernelSolution(*best, value, CLOSED_FORM_TOLERANCE, 1, bool(shifted.min(initial=0.0) >= 0.0))
 
 

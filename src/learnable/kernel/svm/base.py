@@ -73,7 +73,8 @@ def solve_program(
         "progress": _in_turn(run),
         "stop": run.flag.array,
     }
-    n, block = X.shape[0], working_set_size(len(program.linear))
+    n = X.shape[0]
+    block = working_set_size(len(program.linear))
     kernel, X = small_matrix(kernel, X)
     if isinstance(kernel, Linear):
         return decompose(LinearMatrix(X, team), program, start=start, max_steps=max_steps, **settings)
@@ -119,7 +120,8 @@ def offset_between(solution: Solution, program: BoxProgram, group: int = 0) -> f
     own = np.ones(len(pull), dtype=bool) if program.second is None else program.second == bool(group)
     largest = float(np.abs(solution.beta[own]).max(initial=0.0))
     room = _AT_BOUND * np.minimum(program.high - program.low, largest)
-    may_rise, may_fall = own & (solution.beta < program.high - room), own & (solution.beta > program.low + room)
+    may_rise = own & (solution.beta < program.high - room)
+    may_fall = own & (solution.beta > program.low + room)
     if (may_rise & may_fall).any():
         return float(pull[may_rise & may_fall].mean())
     top = float(np.max(pull, where=may_rise, initial=-np.inf))
@@ -503,7 +505,8 @@ def _refuse_one_class_left(model: Any, y: Any, sample_weight: Any) -> None:
     """Raise where weights of zero leave rows of one class only."""
     if sample_weight is None or y is None:
         return
-    labels, weight = np.asarray(y).ravel(), np.asarray(sample_weight)
+    labels = np.asarray(y).ravel()
+    weight = np.asarray(sample_weight)
     if weight.shape != labels.shape or not (weight == 0).any() or len(set(labels[weight > 0].tolist())) != 1:
         return
     if len(set(labels.tolist())) == 1:

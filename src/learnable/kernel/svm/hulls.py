@@ -120,7 +120,8 @@ def nearest_points(
     """
     values = {"tol": tol, "largest": largest, "n_jobs": n_jobs, "max_seconds": max_seconds}
     check_parameters("nearest_points", values, _RULES)
-    X, labels = read_points(X), np.asarray(y).ravel()
+    X = read_points(X)
+    labels = np.asarray(y).ravel()
     classes = np.unique(labels)
     if len(labels) != X.shape[0] or len(classes) != 2:
         raise DataError(
@@ -132,7 +133,8 @@ def nearest_points(
     _uniform_start(sign, largest)  # refuses weights that cannot sum to one
     centre = X.mean(axis=0) if isinstance(k, Linear) and not sp.issparse(X) else None
     points = X if centre is None else X - centre  # far from zero, inner products would drown the differences
-    run, extent = Run(max_seconds=max_seconds), _squared_extent(k, points, n_jobs)
+    run = Run(max_seconds=max_seconds)
+    extent = _squared_extent(k, points, n_jobs)
     solve = _by_interior_points if len(sign) <= _SMALL else _by_decomposition
     found = solve(k, points, sign, largest, tol, extent, run, n_jobs)
     return _described(X, k, found, sign, classes, centre, extent, tol, run.seconds)
@@ -164,7 +166,8 @@ def _by_interior_points(
 ) -> _Pair:
     """Solve the program of a small matrix; where hulls nearly touch, least squares have more digits."""
     sums = np.stack([np.maximum(sign, 0.0), np.minimum(sign, 0.0)])
-    low, high = np.minimum(sign, 0.0) * largest, np.maximum(sign, 0.0) * largest
+    low = np.minimum(sign, 0.0) * largest
+    high = np.maximum(sign, 0.0) * largest
     solved = quadratic_program(
         kernel(X),
         np.zeros(len(sign)),
@@ -183,19 +186,25 @@ def _by_decomposition(
 ) -> _Pair:
     """Solve a large program to ever smaller violations; if the distance falls to nothing, try to prove that."""
     weights = _uniform_start(sign, largest)
-    low, high = np.minimum(sign, 0.0) * largest, np.maximum(sign, 0.0) * largest
+    low = np.minimum(sign, 0.0) * largest
+    high = np.maximum(sign, 0.0) * largest
     program = BoxProgram(np.zeros(len(sign)), low, high, sign < 0)
-    steps, aim, tried = 0, 1e-3 * extent, False
+    steps = 0
+    aim = 1e-3 * extent
+    tried = False
     with Team(n_jobs) as team:
         for _ in range(_ROUNDS):
             solved = solve_program(kernel, X, program, team, tol=aim, run=run, start=weights)
-            weights, steps = solved.beta, steps + solved.n_steps
+            weights = solved.beta
+            steps = steps + solved.n_steps
             found = _Pair.of(kernel, X, weights, sign, largest, steps)
             if not found.is_proven(tol, extent) and found.square <= _NEARLY * extent and not tried:
-                found, tried = _nearer(found, kernel, X, sign, largest), True
+                found = _nearer(found, kernel, X, sign, largest)
+                tried = True
             if found.is_proven(tol, extent) or run.should_stop():
                 break
-            weights, aim = found.weights, min(0.1 * aim, 0.25 * tol * found.square)
+            weights = found.weights
+            aim = min(0.1 * aim, 0.25 * tol * found.square)
     return found
 
 
@@ -223,7 +232,8 @@ def _by_least_squares(kernel: Kernel, X: Any, sign: Array, weights: Array) -> Ar
     rows = np.sort(np.argsort(-np.abs(weights), kind="stable")[:_SMALL])
     if len(np.unique(sign[rows])) < 2:
         return weights
-    K, s = kernel(X[rows]), sign[rows]
+    K = kernel(X[rows])
+    s = sign[rows]
     means = K.mean(axis=0)
     values, U = interruptible(eigh, K - means - means[:, None] + means.mean(), check_finite=False)
     kept = values > 2.0**-52 * len(K) * max(float(values[-1]), 0.0)
@@ -256,15 +266,18 @@ def _described(
     seconds: float,
 ) -> NearestPoints:
     """Put the answer together; hulls that touch have distance zero, and what their common point misses is the bound."""
-    weights, f = found.weights, found.f
+    weights = found.weights
+    f = found.f
     touch = found.square <= _TOUCHING * extent
     square = 0.0 if touch else found.square
     distance = float(np.sqrt(square))
     lower = min(max(found.slab, 0.0) / distance, distance) if distance > 0 else 0.0
     gap = max(0.0, 1.0 - lower / distance) if distance > 0 else 0.0
     if touch and extent > 0.0:
-        gap, tol = float(np.sqrt(found.square / extent)), max(tol, float(np.sqrt(_TOUCHING)))
-    points, shift = None, 0.0
+        gap = float(np.sqrt(found.square / extent))
+        tol = max(tol, float(np.sqrt(_TOUCHING)))
+    points = None
+    shift = 0.0
     if isinstance(kernel, Linear):
         ends = [np.asarray(np.where(sign == s, np.abs(weights), 0.0) @ X).ravel() for s in (-1.0, 1.0)]
         points = ends[0], ends[1]
@@ -291,8 +304,11 @@ def _uniform_start(sign: Array, largest: float) -> Array:
 
 def _mean_of_extreme(values: Array, largest: float) -> float:
     """Return the least mean Σ uᵢ valuesᵢ over weights 0 ≤ u ≤ largest of sum one."""
-    order, left, total = np.sort(values), 1.0, 0.0
+    order = np.sort(values)
+    left = 1.0
+    total = 0.0
     for value in order[: int(np.ceil(1.0 / largest - 1e-12))]:
         share = min(largest, left)
-        total, left = total + share * float(value), left - share
+        total = total + share * float(value)
+        left = left - share
     return total

@@ -81,7 +81,8 @@ class SVMPath:
     def cases(self) -> NDArray[np.int64]:
         """How many rows are no support vectors, on the margin, and at their bound, to rounding: (m, 3)."""
         share = np.abs(self.coefs) / (self.Cs[:, None] * self.costs)
-        none, bound = share <= _ROUNDING, share >= 1.0 - _ROUNDING
+        none = share <= _ROUNDING
+        bound = share >= 1.0 - _ROUNDING
         return np.stack([none.sum(1), (~none & ~bound).sum(1), bound.sum(1)], axis=1)
 
 
@@ -124,8 +125,11 @@ def svm_path(X: Any, y: Any, Cs: Any = 20, *, sample_weight: Any = None, **setti
     if table.classes is None or len(table.classes) != 2:
         count = 0 if table.classes is None else len(table.classes)
         raise DataError(f"svm_path: y must have two classes; got {count}. Take them pair by pair.")
-    points, sign = model._points(table), np.where(table.y == 1, 1.0, -1.0)
-    kernel, unit = model._mercer(), row_costs(model, table)  # with C = 1
+    points = model._points(table)
+    sign = np.where(table.y == 1, 1.0, -1.0)
+    # with C = 1
+    kernel = model._mercer()
+    unit = row_costs(model, table)
     limit = None if model.max_iter < 0 else model.max_iter
     fits: list[Any] = []
     start: Array | None = None
@@ -171,7 +175,8 @@ def _grid(Cs: Any) -> list[float]:
 
 def _scaled(fit: Any, sign: Array, most: float) -> Array:
     """Return the tβ, 1 ≤ t ≤ most, with the greatest D(tβ) = tΣ|β| − ½t²βᵀKβ."""
-    square, total = float(fit.beta @ fit.f), float(sign @ fit.beta)
+    square = float(fit.beta @ fit.f)
+    total = float(sign @ fit.beta)
     best = total / square if square > 0 else most
     return np.asarray(fit.beta * float(np.clip(best, 1.0, most)))
 

@@ -63,9 +63,12 @@ def fold_fits(
     solver: Callable[..., Fit], kernel: Kernel, X: Any, y: Array, cost: Array, team: Team
 ) -> tuple[list[FoldFit], Array]:
     """Return the machines of the folds, and the score of every row by the machine that has not seen it."""
-    fold, scores, fits = folds_of(y), np.zeros(len(y)), []
+    fold = folds_of(y)
+    scores = np.zeros(len(y))
+    fits = []
     for number in range(N_FOLDS):
-        train, test = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        train = np.flatnonzero(fold != number)
+        test = np.flatnonzero(fold == number)
         fit = _fit_without(solver, kernel, X, y, cost, team, train) if len(test) else None
         fits.append(FoldFit(train, test, fit))
         if fit is not None:
@@ -109,7 +112,8 @@ def fit_sigmoid(scores: Array, y: Array) -> tuple[float, float]:
     >>> round(float(expit(-(A + B))), 4)  # (2 + 1)/(2 + 2)
     0.75
     """
-    positive, negative = int((y > 0).sum()), int((y < 0).sum())
+    positive = int((y > 0).sum())
+    negative = int((y < 0).sum())
     target = np.where(y > 0, (positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0))
     size = max(float(np.abs(scores).max(initial=0.0)), np.finfo(float).tiny)
     s = scores / size  # so that both directions have one scale
@@ -117,7 +121,8 @@ def fit_sigmoid(scores: Array, y: Array) -> tuple[float, float]:
     value = _sigmoid_loss(w, s, target)
     for _ in range(_STEPS):
         p = expit(-(w[0] * s + w[1]))
-        slope, curve = target - p, p * (1.0 - p)
+        slope = target - p
+        curve = p * (1.0 - p)
         gradient = np.array([slope @ s, slope.sum()])
         if np.abs(gradient).max() <= _FLAT * len(y):
             break
@@ -128,7 +133,8 @@ def fit_sigmoid(scores: Array, y: Array) -> tuple[float, float]:
             length *= 0.5
         if not trial < value:
             break  # rounding limit
-        w, value = w + length * step, trial
+        w = w + length * step
+        value = trial
     return float(w[0] / size), float(w[1])
 
 
@@ -157,7 +163,8 @@ def _couple_some(first: Array, n_classes: int) -> Array:
     n = len(first)
     system = np.zeros((n, n_classes + 1, n_classes + 1))
     for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
-        r_ij, r_ji = first[:, k], 1.0 - first[:, k]
+        r_ij = first[:, k]
+        r_ji = 1.0 - first[:, k]
         system[:, i, i] += r_ji**2
         system[:, j, j] += r_ij**2
         system[:, i, j] = system[:, j, i] = -r_ij * r_ji

@@ -59,7 +59,8 @@ class _Step(NamedTuple):
 
 def solve_primal(kernel: Kernel, X: Any, y: Array, cost: Array, model: Any, run: Run) -> Fit:
     """Return the machine of two classes y = ±1 of a support vector classifier; memory 8n² bytes for K."""
-    owner, n = type(model).__name__, X.shape[0]
+    owner = type(model).__name__
+    n = X.shape[0]
     if not np.isfinite(cost).all():
         raise ParameterError(f"{owner}: solver='primal' needs a finite C; got {model.C!r}. Use solver='decomposition'.")
     if n > _MOST_ROWS:
@@ -130,17 +131,21 @@ def _raised(fit: Fit, y: Array, cost: Array, lower: Array, fit_intercept: bool, 
     If it separates the rows it is scaled until none falls short: costs do not matter then. If not, f hardly depends on
     costs so large, though β does; the dual's bound is that of the best tβ in the box.
     """
-    margin, b = y * fit.f, 0.0
+    margin = y * fit.f
+    b = 0.0
     least = [float(margin[y == s].min(initial=np.inf)) for s in (-1.0, 1.0)]
     if fit_intercept and np.isfinite(least).all():
         b = 0.5 * (least[0] - least[1])
     width = float((margin + y * b).min(initial=np.inf))
     scale = 1.0 / width if 0.5 < width < np.inf else 1.0
-    beta, f, b = scale * fit.beta, scale * fit.f, scale * (b if scale != 1.0 else fit.b)
+    beta = scale * fit.beta
+    f = scale * fit.f
+    b = scale * (b if scale != 1.0 else fit.b)
     square = float(beta @ f)
     slack = HingeLoss().value(y, f + b)
     primal = 0.5 * square + float((cost * np.where(slack > 1e-14, slack, 0.0)).sum())
-    total, most = float(np.abs(beta).sum()), float((cost / lower).min(initial=np.inf, where=beta != 0.0)) / scale
+    total = float(np.abs(beta).sum())
+    most = float((cost / lower).min(initial=np.inf, where=beta != 0.0)) / scale
     square = max(square, 0.0) + 4.0 * _EPSILON * size * float(beta @ beta)  # what rounding may have hidden
     t = float(np.clip(total / square, 0.0, most)) if square > 0.0 else 1.0
     return Fit(beta, b, f, _violation(beta, f, y, cost, b), primal, t * total - 0.5 * t * t * square, fit.n_steps)
@@ -151,15 +156,22 @@ def _all_bands(
 ) -> Fit:
     """Narrow the band to the tolerance; return the best machine at the end of a band: rounding may blur others."""
     n = len(y)
-    beta, b, f = np.zeros(n), 0.0, np.zeros(n)
+    beta = np.zeros(n)
+    b = 0.0
+    f = np.zeros(n)
     last = max(0.45 * tol, 1e-12)
-    band, n_iter, stopped, best = max(_WIDEST, last), 0, False, None
+    band = max(_WIDEST, last)
+    n_iter = 0
+    stopped = False
+    best = None
     while True:
         still = 0
         for _ in range(_STEPS):
             step = _newton_step(K, y, cost, f, b, beta, band, fit_intercept)
             length = _line_search(step, y, cost, f, b, beta, band)
-            beta, b, f = beta + length * step.beta, b + length * step.b, f + length * step.f
+            beta = beta + length * step.beta
+            b = b + length * step.b
+            f = f + length * step.f
             n_iter += 1
             measure = _violation(np.clip(beta, *_box(y, cost)), f, y, cost, b if fit_intercept else 0.0)
             stopped = progress(n_iter, measure) or (max_iter is not None and n_iter >= max_iter)
@@ -209,8 +221,10 @@ def _newton_step(
 
 def _line_search(step: _Step, y: Array, cost: Array, f: Array, b: float, beta: Array, band: float) -> float:
     """Return where along the step the convex function is least, at most 1: where its slope vanishes."""
-    square, mixed = float(step.beta @ step.f), float(beta @ step.f)
-    margin, change = y * (f + b), y * (step.f + step.b)
+    square = float(step.beta @ step.f)
+    mixed = float(beta @ step.f)
+    margin = y * (f + b)
+    change = y * (step.f + step.b)
 
     def slope(t: float) -> float:
         pull = np.clip((1.0 + band - (margin + t * change)) / (2.0 * band), 0.0, 1.0)
@@ -218,7 +232,8 @@ def _line_search(step: _Step, y: Array, cost: Array, f: Array, b: float, beta: A
 
     if slope(1.0) <= 0.0:
         return 1.0
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if slope(middle) <= 0.0 else (low, middle)
@@ -254,7 +269,8 @@ def _dual_fit(K: Array, y: Array, cost: Array, beta: Array, fit_intercept: bool,
     free = (beta > low) & (beta < high)
     b = 0.0
     if fit_intercept:
-        top, bottom = pull[beta < high].max(initial=-np.inf), pull[beta > low].min(initial=np.inf)
+        top = pull[beta < high].max(initial=-np.inf)
+        bottom = pull[beta > low].min(initial=np.inf)
         b = float(pull[free].mean()) if free.any() else float(0.5 * (top + bottom))
     square = float(beta @ f)
     primal = 0.5 * square + float((cost * HingeLoss().value(y, f + b)).sum())

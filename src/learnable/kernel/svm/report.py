@@ -171,12 +171,14 @@ def kkt_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> SVMRepo
     table, given, sums = open_rows(model, X, y, sample_weight)
     by_nu = hasattr(model, "nu")
     cost = row_costs(model, table, 1.0 if by_nu else None)
-    reports, labels = {}, model.classes_.tolist()
+    reports = {}
+    labels = model.classes_.tolist()
     for (i, j), columns, b in _machines(model):
         rows = np.flatnonzero((table.y == i) | (table.y == j))
         beta, f = sums(rows, columns)
         sign = np.where(table.y[rows] == j, 1.0, -1.0)
-        pair, c = (labels[i], labels[j]), cost[rows]
+        pair = (labels[i], labels[j])
+        c = cost[rows]
         if by_nu:
             c = c * (np.abs(beta[rows]).sum() / (model.nu * c.sum()))
         reports[pair] = _judge(
@@ -247,14 +249,18 @@ def _judge(
     lack: float,
 ) -> SVMReport:
     """Evaluate every condition of one machine."""
-    alpha, margin = y * beta + 0.0, y * (f + b)  # + 0.0: no negative zeros
+    # + 0.0: no negative zeros
+    alpha = y * beta + 0.0
+    margin = y * (f + b)
     slack = HingeLoss().value(y, f + b)
     bound = alpha >= (1.0 - lack) * cost
     case = np.where(bound, CASES[2], np.where(alpha > 0, CASES[1], CASES[0]))
     pull = y - f  # what b would have to be for the row to stand on the margin
-    rises, falls = ~bound & (y > 0) | (alpha > 0) & (y < 0), (alpha > 0) & (y > 0) | ~bound & (y < 0)
+    rises = ~bound & (y > 0) | (alpha > 0) & (y < 0)
+    falls = (alpha > 0) & (y > 0) | ~bound & (y < 0)
     violation = max(0.0, float(pull[rises].max(initial=b)) - float(pull[falls].min(initial=b)))
-    square, total = float(beta @ f), float(np.abs(alpha).sum())
+    square = float(beta @ f)
+    total = float(np.abs(alpha).sum())
     finite = bool(np.isfinite(cost).all())
     if finite:
         primal = 0.5 * square + float(cost @ slack)
@@ -366,14 +372,18 @@ def tube_report(model: Any, X: Any, y: Any, sample_weight: Any = None) -> TubeRe
     table, given, sums = open_rows(model, X, y, sample_weight)
     beta, f = sums(np.arange(table.n_rows), model._dual()[0])
     cost = float(model.C) * (np.ones(table.n_rows) if table.weight is None else table.weight)
-    t, b = np.asarray(table.y, dtype=np.float64), float(model.intercept_[0])
+    t = np.asarray(table.y, dtype=np.float64)
+    b = float(model.intercept_[0])
     by_nu = hasattr(model, "nu")
     eps = float(model.epsilon_ if by_nu else model.epsilon)
-    r, size, total = t - f - b, np.abs(beta), float(np.abs(beta).sum())
+    r = t - f - b
+    size = np.abs(beta)
+    total = float(np.abs(beta).sum())
     slack = EpsilonInsensitiveLoss(eps).value(t, f + b)
     bound = size >= (1.0 - _AT_BOUND) * cost
     # Pulls on b: of a residual above the tube, which β > 0 answers, and of one below it.
-    above, below = t - f - eps, t - f + eps
+    above = t - f - eps
+    below = t - f + eps
     rises = max(above[~bound | (beta < 0)].max(initial=b), below[beta < 0].max(initial=b))
     falls = min(below[~bound | (beta > 0)].min(initial=b), above[beta > 0].min(initial=b))
     square = float(beta @ f)

@@ -116,7 +116,8 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         self._warn_of_probability()
         X = self._points(table)
         self.classes_ = np.asarray(table.classes)
-        mercer, y = self._mercer()._is_mercer(), table.y
+        mercer = self._mercer()._is_mercer()
+        y = table.y
         kernel, X = small_matrix(self._mercer(), X)
         pairs = list(combinations(range(len(self.classes_)), 2))
         members = [np.flatnonzero((y == i) | (y == j)) for i, j in pairs]
@@ -126,8 +127,10 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         solver = self._pair_solver(run)
 
         def solve(number: int, team: Team) -> None:
-            rows, (i, _) = members[number], pairs[number]
-            part, sign = rows_of(X, rows, kernel), np.where(y[rows] == i, 1.0, -1.0)
+            rows = members[number]
+            i, _ = pairs[number]
+            part = rows_of(X, rows, kernel)
+            sign = np.where(y[rows] == i, 1.0, -1.0)
             try:
                 fit = solver(kernel, part, sign, cost[rows], team)
                 if wanted:
@@ -179,11 +182,13 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
 
     def _store_pairs(self, table: Table, y: Rows, pairs: Any, members: Any, found: list[Fit]) -> None:
         """Set support vectors, coefficients and intercepts in LIBSVM's order."""
-        n_classes, n = len(self.classes_), table.n_rows
+        n_classes = len(self.classes_)
+        n = table.n_rows
         coef = np.zeros((n_classes - 1, n))
         for (i, j), rows, fit in zip(pairs, members, found, strict=True):
             first = y[rows] == i
-            coef[j - 1, rows[first]], coef[i, rows[~first]] = fit.beta[first], fit.beta[~first]
+            coef[j - 1, rows[first]] = fit.beta[first]
+            coef[i, rows[~first]] = fit.beta[~first]
         used = np.flatnonzero(coef.any(axis=0))
         used = used[np.argsort(y[used], kind="stable")]
         sign = -1.0 if n_classes == 2 else 1.0
@@ -197,7 +202,8 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
 
     def _certify(self, found: list[Fit], start_value: float) -> Certificate:
         """Return the certificate: the worst pair's violation, and the gap of the sum of all pairs' objectives."""
-        primal, dual = sum(fit.primal for fit in found), sum(fit.dual for fit in found)
+        primal = sum(fit.primal for fit in found)
+        dual = sum(fit.dual for fit in found)
         size = max(abs(dual), 1e-8 * start_value)
         proven = np.isfinite(primal) and np.isfinite(dual) and size > 0
         bound = max(primal - dual, 0.0) / size if proven else None
@@ -289,7 +295,8 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         dual = self._dual()
         if len(self.classes_) == 2:
             return np.asarray(dual[0])
-        ends, columns = np.concatenate([[0], np.cumsum(self.n_support_)]), []
+        ends = np.concatenate([[0], np.cumsum(self.n_support_)])
+        columns = []
         for i, j in combinations(range(len(self.classes_)), 2):
             c = np.zeros(ends[-1])
             c[ends[i] : ends[i + 1]] = dual[j - 1, ends[i] : ends[i + 1]]
@@ -336,7 +343,8 @@ def rows_of(X: Any, rows: Rows, kernel: Kernel) -> Any:
 
 def _votes(scores: Array, n_classes: int) -> Array:
     """Return one number per class: the pairs it wins, and less than half a vote for the confidence in them."""
-    votes, total = np.zeros((len(scores), n_classes)), np.zeros((len(scores), n_classes))
+    votes = np.zeros((len(scores), n_classes))
+    total = np.zeros((len(scores), n_classes))
     for k, (i, j) in enumerate(combinations(range(n_classes), 2)):
         votes[:, i] += scores[:, k] >= 0
         votes[:, j] += scores[:, k] < 0
@@ -433,7 +441,8 @@ class SVC(PairwiseSVM):
 
 def row_costs(model: Any, table: Table, C: float | None = None) -> Array:
     """Return cᵢ = C × sample weight × class weight; C is the model's own unless it is given."""
-    owner, C = type(model).__name__, model.C if C is None else C
+    owner = type(model).__name__
+    C = model.C if C is None else C
     weight = np.ones(table.n_rows) if table.weight is None else table.weight
     share = weight * class_factors(table, model.class_weight, owner)[table.y]
     cost = np.where(share > 0, float(C) * share, 0.0)
@@ -462,8 +471,10 @@ def solve_pair(
             "hulls touch. Use a finite C, or a kernel of smaller scale."
         )
     b = offset_between(found, program)
-    f, beta = found.f, found.beta
-    margin, square = y * (f + b), float(beta @ f)
+    f = found.f
+    beta = found.beta
+    margin = y * (f + b)
+    square = float(beta @ f)
     dual = float(np.abs(beta).sum()) - 0.5 * square
     if np.isfinite(cost).all():
         primal = 0.5 * square + float((cost * HingeLoss().value(y, f + b)).sum())
@@ -523,11 +534,14 @@ class NuSVC(PairwiseSVM):
         # A fold may lack rows of a class: its ν is then the largest that these allow.
         total = min(0.5 * self.nu * float(c.sum()), float(c[first].sum()), float(c[~first].sum()))
         start = np.empty(len(y))
-        start[first], start[~first] = fill_up(c[first], total), -fill_up(c[~first], total)
+        start[first] = fill_up(c[first], total)
+        start[~first] = -fill_up(c[~first], total)
         program = BoxProgram(np.zeros(len(y)), np.where(first, 0.0, -c), np.where(first, c, 0.0), ~first)
         found = self._solve(kernel, X, program, run, team, start=start)
-        lower, upper = offset_between(found, program, 0), offset_between(found, program, 1)
-        b, rho = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        lower = offset_between(found, program, 0)
+        upper = offset_between(found, program, 1)
+        b = 0.5 * (lower + upper)
+        rho = 0.5 * (upper - lower)
         if not rho > 0.0 and found.violation > self.tol:
             rho = 1.0  # stopped early: there is no margin yet to divide by
         if not rho > 0.0:

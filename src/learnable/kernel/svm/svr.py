@@ -57,7 +57,8 @@ class SingleMachine(SupportVectorMachine):
         self._keep_coefficients(table, fit.beta[None, used])
         self.n_support_ = np.array([len(used)], dtype=np.int32)
         self.intercept_ = np.array([fit.b])
-        self.n_iter_, self.fit_status_ = fit.n_steps, int(fit.violation > self.tol)
+        self.n_iter_ = fit.n_steps
+        self.fit_status_ = int(fit.violation > self.tol)
         size = max(abs(fit.dual), 1e-8 * start_value)
         bound: float | None = max(fit.primal - fit.dual, 0.0) / size if size > 0 else 0.0
         proven = np.isfinite(fit.primal) and np.isfinite(size) and dual_bounds(self._mercer(), X)
@@ -146,8 +147,11 @@ class SVR(RegressionMachine):
     fit_intercept: bool = param(Boolean(), "Whether there is an offset b.", default=True)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        X, t, cost = self._points(table), table.y, self._costs(table)
-        eps, zero = float(self.epsilon), np.zeros(len(cost))
+        X = self._points(table)
+        t = table.y
+        cost = self._costs(table)
+        eps = float(self.epsilon)
+        zero = np.zeros(len(cost))
         program = BoxProgram(
             np.concatenate([eps - t, -eps - t]),
             np.concatenate([zero, -cost]),
@@ -163,7 +167,8 @@ class SVR(RegressionMachine):
             )
         found = net(found, program)
         b = offset_between(found, program)
-        beta, square = joined(found), float(joined(found) @ found.f)
+        beta = joined(found)
+        square = float(joined(found) @ found.f)
         primal = 0.5 * square + tube_loss(t - found.f - b, eps, cost)
         dual = float(t @ beta) - eps * float(np.abs(found.beta).sum()) - 0.5 * square
         violation = max(found.rises[0], b) - min(found.falls[0], b)
@@ -228,8 +233,12 @@ class NuSVR(RegressionMachine):
     epsilon_: float = fitted("()", "ε: half the width of the tube.", low=0.0)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        X, t, cost = self._points(table), table.y, self._costs(table)
-        n, zero, total = len(cost), np.zeros(len(cost)), 0.5 * self.nu * float(cost.sum())
+        X = self._points(table)
+        t = table.y
+        cost = self._costs(table)
+        n = len(cost)
+        zero = np.zeros(len(cost))
+        total = 0.5 * self.nu * float(cost.sum())
         program = BoxProgram(
             np.concatenate([-t, -t]),
             np.concatenate([zero, -cost]),
@@ -239,8 +248,10 @@ class NuSVR(RegressionMachine):
         filled = fill_up(cost, total)
         with Team(self.n_jobs) as team:
             found = self._solve(self._mercer(), X, program, run, team, start=np.concatenate([filled, -filled]))
-        above, below = offset_between(found, program, 0), offset_between(found, program, 1)
-        b, eps = 0.5 * (above + below), max(0.5 * (above - below), 0.0)
+        above = offset_between(found, program, 0)
+        below = offset_between(found, program, 1)
+        b = 0.5 * (above + below)
+        eps = max(0.5 * (above - below), 0.0)
         beta = joined(found)
         square = float(beta @ found.f)
         violation = tube_violation(t - found.f, beta, cost, b, eps)
@@ -252,7 +263,8 @@ class NuSVR(RegressionMachine):
 
 def tube_violation(r: Array, beta: Array, cost: Array, b: float, eps: float) -> float:
     """Return by how much residuals r pull across the edges b ± ε of the tube, against what β allows."""
-    upper, lower = np.maximum(beta, 0.0), np.minimum(beta, 0.0)
+    upper = np.maximum(beta, 0.0)
+    lower = np.minimum(beta, 0.0)
     tops = [np.max(r, where=upper < cost, initial=b + eps), np.max(r, where=lower < 0.0, initial=b - eps)]
     bottoms = [np.min(r, where=upper > 0.0, initial=b + eps), np.min(r, where=lower > -cost, initial=b - eps)]
     if eps == 0.0:  # both sides have one edge

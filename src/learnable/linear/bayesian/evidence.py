@@ -31,7 +31,8 @@ from ...core.threads import interruptible, one_thread_blas
 Array = NDArray[np.float64]
 
 #: ρ is sought between these multiples of the largest eigenvalue.
-LEAST, MOST = 1e-12, 1e12
+LEAST = 1e-12
+MOST = 1e12
 _GRID = 97  # points a quarter of a decade apart
 _GRADED = 1e6  # quotient of squared sizes of columns
 _LOG_2PI = math.log(2.0 * math.pi)
@@ -98,7 +99,8 @@ class Problem(NamedTuple):
 
     def log_evidence_unknown(self, shape: float, rate: float, rho: float) -> float:
         """Return log p(y) for σ² ~ IG(shape, rate) and β | σ² ~ N(0, σ²/ρ)."""
-        after_shape, after_rate = shape + 0.5 * self.n, rate + 0.5 * float(self.q(rho))
+        after_shape = shape + 0.5 * self.n
+        after_rate = rate + 0.5 * float(self.q(rho))
         value = 0.5 * (self.log_ratio(rho) - self.n * _LOG_2PI - self.offset)
         value += shape * math.log(rate) - after_shape * math.log(after_rate) + gammaln(after_shape) - gammaln(shape)
         return float(value)
@@ -168,7 +170,8 @@ def merge(a: RowMoments, b: RowMoments, intercept: bool) -> RowMoments:
     """Return the moments of two runs of rows together."""
     weight = a.weight + b.weight
     pull = a.weight / weight * b.weight if intercept else 0.0
-    dx, dy = b.x_mean - a.x_mean, b.y_mean - a.y_mean
+    dx = b.x_mean - a.x_mean
+    dy = b.y_mean - a.y_mean
     share = b.weight / weight
     head = a.rows + b.rows, weight, a.x_mean + share * dx, a.y_mean + share * dy
     cross = a.cross + b.cross + pull * dx * dy
@@ -203,21 +206,26 @@ def maximise(problem: Problem) -> float:
     if len(problem.values) == 0:
         return 1.0  # no column varies: the data say nothing about the prior
     top = float(problem.values[-1])
-    low, high = math.log(LEAST * top), math.log(MOST * top)
+    low = math.log(LEAST * top)
+    high = math.log(MOST * top)
     t = np.linspace(low, high, _GRID)
-    slope, value = problem.slope(np.exp(t)), problem.profile(np.exp(t))
-    best, best_value = t[int(np.argmax(value))], float(value.max())
+    slope = problem.slope(np.exp(t))
+    value = problem.profile(np.exp(t))
+    best = t[int(np.argmax(value))]
+    best_value = float(value.max())
     for i in np.flatnonzero((slope[:-1] > 0.0) & (slope[1:] <= 0.0)):  # a maximum lies between
         found = _root(problem, t[i], t[i + 1])
         at = float(problem.profile(math.exp(found)))
         if at >= best_value - 1e-12 * abs(best_value):
-            best, best_value = found, max(at, best_value)
+            best = found
+            best_value = max(at, best_value)
     return float(np.clip(math.exp(best), LEAST * top, MOST * top))
 
 
 def _root(problem: Problem, low: float, high: float) -> float:
     """Return where the slope falls through zero, by bisection in between secant steps."""
-    f_low, f_high = float(problem.slope(math.exp(low))), float(problem.slope(math.exp(high)))
+    f_low = float(problem.slope(math.exp(low)))
+    f_high = float(problem.slope(math.exp(high)))
     for i in range(200):
         middle = 0.5 * (low + high)
         if i % 3 and f_low > f_high:
@@ -227,9 +235,11 @@ def _root(problem: Problem, low: float, high: float) -> float:
         if f == 0.0 or not low < middle < high:
             return middle
         if f > 0.0:
-            low, f_low = middle, f
+            low = middle
+            f_low = f
         else:
-            high, f_high = middle, f
+            high = middle
+            f_high = f
         if high - low <= 4.0 * np.finfo(float).eps * max(1.0, abs(low)):
             break
     return low if f_low < -f_high else high
@@ -238,7 +248,8 @@ def _root(problem: Problem, low: float, high: float) -> float:
 def stationarity(problem: Problem, alpha: float, rho: float) -> float:
     """Return the relative residual of the two equations of greatest evidence; beyond an end of ρ's range, none."""
     noise = abs(problem.n - alpha * float(problem.q(rho))) / problem.n
-    gamma, drawn = float(problem.gamma(rho)), alpha * float(problem.penalty(rho))
+    gamma = float(problem.gamma(rho))
+    drawn = alpha * float(problem.penalty(rho))
     top = float(problem.values[-1]) if len(problem.values) else 0.0
     slope = gamma - drawn
     if rho >= MOST * top * (1.0 - 1e-9):

@@ -183,7 +183,9 @@ class LinearPosterior(LinearModel):
     def _unit_covariance(self) -> Array:
         """Return (S + ρI)⁻¹."""
         check_is_fitted(self)
-        V, s, rho = self.basis_, self.eigenvalues_, self.ratio_
+        V = self.basis_
+        s = self.eigenvalues_
+        rho = self.ratio_
         if V.shape[1] == V.shape[0]:
             return np.asarray(interruptible(np.matmul, V / (s + rho), V.T))
         # What the data do not see keeps the prior: 1/ρ less what they have taken away.
@@ -194,7 +196,9 @@ class LinearPosterior(LinearModel):
         """Draw coefficients (size, n_features) and intercepts (size,) from the posterior."""
         check_is_fitted(self)
         rng = np.random.default_rng(random_state)
-        V, s, rho = self.basis_, self.eigenvalues_, self.ratio_
+        V = self.basis_
+        s = self.eigenvalues_
+        rho = self.ratio_
         std = np.full(size, 1.0 / math.sqrt(self.alpha_))
         if self.noise == "unknown":
             std = np.sqrt(self.noise_dist().sample(size, rng))
@@ -303,7 +307,8 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         self._require_same_columns(draft)
         moments = merge(self._stored(), draft._moments(table), self.fit_intercept)
         certificate = draft._learn(moments, None)
-        d, n = self.n_features_in_, self.n_rows_ + table.n_rows
+        d = self.n_features_in_
+        n = self.n_rows_ + table.n_rows
         rows = sum(_rows_checksum(f, m, d) for f, m in
                    ((self.certificate_.fingerprint, self.n_rows_), (table.fingerprint, table.n_rows)))  # fmt: skip
         checksum = whole_checksum(Scan(rows, 0), (n, d, 1), None)
@@ -326,9 +331,11 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
 
     def _moments(self, table: Table) -> RowMoments:
         """Return the moments of a table, through the smaller of its two Gram matrices."""
-        blocks, intercept = table.blocks, self.fit_intercept
+        blocks = table.blocks
+        intercept = self.fit_intercept
         owner = type(self).__name__
-        n, d = blocks.n_rows if blocks.in_memory else blocks.n_columns, blocks.n_columns
+        n = blocks.n_rows if blocks.in_memory else blocks.n_columns
+        d = blocks.n_columns
         if min(n, d) * d > _LARGEST_BASIS:
             raise DataError(
                 f"{owner}: the posterior of {d} coefficients from {n} rows needs {min(n, d)} directions of them, more "
@@ -339,7 +346,8 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             refuse_tiny_sizes(owner, X=table.X.data if blocks.sparse else table.X, y=table.y)
         if blocks.in_memory and blocks.n_rows < blocks.n_columns:
             X, y, weight = dense_rows(blocks)
-            x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
+            x_mean = weighted_mean(X, weight, intercept)
+            y_mean = weighted_mean(y, weight, intercept)
             with one_thread_blas():
                 Z, t = eliminate_intercept(X, y, weight, x_mean, y_mean, intercept)
                 cross = Z.T @ t[:, 0]
@@ -366,7 +374,8 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             )
         problem = problem_of(moments, intercept)
         rho = self._choose_ratio(problem)
-        coef, level = _mean_of(moments, moments.cross, rho), moments.y_mean
+        coef = _mean_of(moments, moments.cross, rho)
+        level = moments.y_mean
         residuals = _from_moments(moments, coef)
         value = self._residual(moments, residuals, coef, level, rho)
         sweep = blocks is not None and (
@@ -378,7 +387,8 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
             residuals = sums.cross[:, 0], total, float(sums.square[0])
             inside = problem.squares * np.square(rho / (problem.values + rho))
             problem = problem_of(moments, intercept, residuals[2] - float(inside.sum()))
-            before, rho = rho, self._choose_ratio(problem)
+            before = rho
+            rho = self._choose_ratio(problem)
             value = self._residual(moments, residuals, coef, level, rho)
             if left == 0 or (value <= 0.1 * CLOSED_FORM_TOLERANCE and abs(rho / before - 1.0) < 1e-12):
                 break
@@ -387,7 +397,8 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         if sweep and value > CLOSED_FORM_TOLERANCE:  # too ill-conditioned for the eigenvectors of a Gram matrix
             fit = least_squares(blocks, rho, intercept=intercept, n_jobs=self.n_jobs)
             if fit is not None:
-                coef, value = fit.coef[:, 0].copy(), fit.value
+                coef = fit.coef[:, 0].copy()
+                value = fit.value
                 level = float(fit.intercept[0]) + float(moments.x_mean @ coef)
         self._store_moments(moments)
         self.coef_ = coef
@@ -405,7 +416,8 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
         self.effective_parameters_ = float(problem.gamma(rho))
         self.ratio_ = float(rho)
         if self.noise == "unknown":
-            self.shape_, self.rate_ = self.shape + 0.5 * problem.n, self.rate + 0.5 * float(problem.q(rho))
+            self.shape_ = self.shape + 0.5 * problem.n
+            self.rate_ = self.rate + 0.5 * float(problem.q(rho))
             self.alpha_ = self.shape_ / self.rate_
             self.log_marginal_likelihood_ = problem.log_evidence_unknown(self.shape, self.rate, rho)
         else:
@@ -434,8 +446,12 @@ class BayesianLinearRegression(NamedScore, RegressorMixin, LinearPosterior):
 
     def _store_moments(self, m: RowMoments) -> None:
         self.n_rows_ = int(m.rows)
-        self.weight_sum_, self.x_mean_, self.y_mean_ = float(m.weight), m.x_mean, float(m.y_mean)
-        self.eigenvalues_, self.basis_, self.cross_ = m.values, m.basis, m.cross
+        self.weight_sum_ = float(m.weight)
+        self.x_mean_ = m.x_mean
+        self.y_mean_ = float(m.y_mean)
+        self.eigenvalues_ = m.values
+        self.basis_ = m.basis
+        self.cross_ = m.cross
         self.y_square_ = float(m.y_square)
 
     def _stored(self) -> RowMoments:

@@ -102,9 +102,11 @@ class BSplines:
         """Return the knots for a column of the fit."""
         if not isinstance(self.knots, int):
             return np.array(self.knots)
-        low, high = float(x.min()), float(x.max())
+        low = float(x.min())
+        high = float(x.max())
         if low == high:
-            low, high = low - 0.5 * max(1.0, abs(low)), high + 0.5 * max(1.0, abs(high))
+            low = low - 0.5 * max(1.0, abs(low))
+            high = high + 0.5 * max(1.0, abs(high))
         return np.linspace(low, high, self.knots)
 
     def evaluate(self, x: Array, knots: Array) -> Array:
@@ -316,7 +318,8 @@ class BasisExpansion(TransformerMixin, Declared):
 
     def _evaluate(self, table: Array, terms: list[_Term], knots: list[Array]) -> list[Array]:
         """Return the features of each term as (n, m) arrays."""
-        waiting, blocks = iter(knots), []
+        waiting = iter(knots)
+        blocks = []
         for number, (function, column) in enumerate(terms):
             x = table if column is None else table[:, column]
             if isinstance(function, BSplines):
@@ -363,7 +366,9 @@ class BasisExpansion(TransformerMixin, Declared):
 
     def _check_widths(self) -> None:
         """Raise unless `widths_`, an array of the file, has one entry for each function of each column."""
-        columns, functions, widths = self.n_features_in_, self.functions, self.widths_
+        columns = self.n_features_in_
+        functions = self.functions
+        widths = self.widths_
         sound = isinstance(columns, int) and columns >= 1 and isinstance(functions, (list, tuple))
         sound = sound and isinstance(widths, np.ndarray) and widths.dtype == np.int64 and widths.ndim == 1
         if sound:

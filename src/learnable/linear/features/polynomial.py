@@ -33,11 +33,13 @@ def monomials_dense(X: Any, parent: Count, factor: Count, skip: int, bias: int, 
 
     Monomial 0 is the constant; monomial c is monomial parent[c] times feature factor[c].
     """
-    n, m = X.shape[0], parent.size
+    n = X.shape[0]
+    m = parent.size
     values = np.empty(m)
     values[0] = 1.0
     for i in range(n):
-        row, target = X[i], out[i]
+        row = X[i]
+        target = out[i]
         for c in range(1, m):
             values[c] = values[parent[c]] * row[factor[c]]
         if bias == 1:
@@ -60,17 +62,21 @@ def monomials_sparse(
     least, greatest, step, skip, bias = degrees
     position = 0
     for i in range(indptr.size - 1):
-        start, stop = indptr[i], indptr[i + 1]
+        start = indptr[i]
+        stop = indptr[i + 1]
         if bias == 1:
-            out_indices[position], out_data[position] = 0, 1.0
+            out_indices[position] = 0
+            out_data[position] = 1.0
             position += 1
-        columns, values = np.zeros(1, dtype=np.int64), np.ones(1)
+        columns = np.zeros(1, dtype=np.int64)
+        values = np.ones(1)
         nexts = np.full(1, start)
         for degree in range(1, greatest + 1):
             count = 0
             for e in range(columns.size):
                 count += max(0, stop - nexts[e])
-            new_columns, new_values = np.empty(count, dtype=np.int64), np.empty(count)
+            new_columns = np.empty(count, dtype=np.int64)
+            new_values = np.empty(count)
             new_nexts = np.empty(count, dtype=nexts.dtype)
             k = 0
             for e in range(columns.size):
@@ -79,7 +85,9 @@ def monomials_sparse(
                     new_values[k] = values[e] * data[s]
                     new_nexts[k] = s + step
                     k += 1
-            columns, values, nexts = new_columns, new_values, new_nexts
+            columns = new_columns
+            values = new_values
+            nexts = new_nexts
             if degree >= least:
                 for e in range(count):
                     out_indices[position] = columns[e] - skip + bias
@@ -214,9 +222,12 @@ class PolynomialFeatures(TransformerMixin, Declared):
         names = _check_feature_names_in(self, input_features)
         tree = grow(self.n_features_in_, self._degrees()[1], self.interaction_only)
         # A parent's last factor is its child's last but one: a power grows as long as they agree.
-        stems, words, times = [""] * len(tree.parent), ["1"] * len(tree.parent), [0] * len(tree.parent)
+        stems = [""] * len(tree.parent)
+        words = ["1"] * len(tree.parent)
+        times = [0] * len(tree.parent)
         for c in range(1, len(tree.parent)):
-            p, f = int(tree.parent[c]), int(tree.factor[c])
+            p = int(tree.parent[c])
+            f = int(tree.factor[c])
             again = p > 0 and int(tree.factor[p]) == f
             times[c] = times[p] + 1 if again else 1
             stem = words[p] + " " if p > 0 else ""
@@ -249,7 +260,8 @@ class PolynomialFeatures(TransformerMixin, Declared):
         if total > _MOST_ENTRIES:
             raise DataError(f"PolynomialFeatures: the result would have {total} entries; lower degree.")
         wide = np.int64 if max(total, self.n_output_features_) > _SHORT else np.int32
-        data, indices = np.empty(total, dtype=table.dtype), np.empty(total, dtype=wide)
+        data = np.empty(total, dtype=table.dtype)
+        indices = np.empty(total, dtype=wide)
         indptr = np.zeros(table.shape[0] + 1, dtype=wide)
         form = (max(least, 1), greatest, int(self.interaction_only), self._skipped(), int(self.include_bias))
         monomials_sparse(table.data, table.indices, table.indptr, tree.first, tree.child, form, data, indices, indptr)
@@ -285,7 +297,8 @@ class PolynomialFeatures(TransformerMixin, Declared):
         return tags
 
     def _check_loaded(self) -> None:
-        n_features, n_out = getattr(self, "n_features_in_", None), getattr(self, "n_output_features_", None)
+        n_features = getattr(self, "n_features_in_", None)
+        n_out = getattr(self, "n_output_features_", None)
         sound = isinstance(n_features, int) and 1 <= n_features <= _MOST_FEATURES
         if not sound or n_out != self._count(n_features) or n_out > _MOST_FEATURES:  # type: ignore[arg-type,operator]
             raise ModelFileError("load: PolynomialFeatures: n_output_features_ does not fit n_features_in_ and degree.")
@@ -311,7 +324,10 @@ def grow(n_features: int, degree: int, interaction_only: bool) -> Tree:
     >>> tree.parent.tolist(), tree.factor.tolist()
     ([0, 0, 0, 1, 1, 2], [0, 0, 1, 0, 1, 1])
     """
-    parents, factors, firsts, children = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], [np.zeros(1, np.int64)], []
+    parents = [np.zeros(1, np.int64)]
+    factors = [np.zeros(1, np.int64)]
+    firsts = [np.zeros(1, np.int64)]
+    children = []
     starts = [0, 1]
     for _ in range(degree):
         counts = n_features - firsts[-1]

@@ -147,12 +147,14 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
 
     def _stored_in_single(self, problem: DevianceRisk, measure: float, tol: float) -> float:
         """Store float32 numbers for float32 data, where they keep the certificate, and return their own measure."""
-        w, b = self.coef_.astype(np.float32), np.float32(self.intercept_)
+        w = self.coef_.astype(np.float32)
+        b = np.float32(self.intercept_)
         start = np.float64(b) + w.astype(np.float64) @ problem.centre - problem.base if self.fit_intercept else 0.0
         rounded = problem.certified(np.r_[start, w.astype(np.float64)])
         if not rounded <= tol:
             return measure
-        self.coef_, self.intercept_ = w, b
+        self.coef_ = w
+        self.intercept_ = b
         return rounded
 
     def _null_intercept(self, sums: TargetSums, power: float, log_link: bool) -> float:
@@ -257,7 +259,8 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
             Their targets and weights; with a frame, a path or Dask also the name of a column.
         """
         X, y, sample_weight = named_columns(type(self).__name__, X, y, sample_weight)
-        mean, target = np.asarray(self.predict(X)), np.asarray(y, dtype=np.float64).ravel()
+        mean = np.asarray(self.predict(X))
+        target = np.asarray(y, dtype=np.float64).ravel()
         weight = np.ones(len(target)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         power = self._family()[0]
         null = np.full(len(target), weight @ target / weight.sum())

@@ -85,8 +85,10 @@ class LinearRegression(LeastSquaresModel):
     _door = staticmethod(door(target="numeric", multi_output=True))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        blocks, intercept = table.blocks, self.fit_intercept
-        kind, tolerance = "closed-form", CLOSED_FORM_TOLERANCE
+        blocks = table.blocks
+        intercept = self.fit_intercept
+        kind = "closed-form"
+        tolerance = CLOSED_FORM_TOLERANCE
         if self.positive:
             kind = "stationarity"
             fit = nonnegative_fit(blocks, 0.0, intercept=intercept)
@@ -104,7 +106,8 @@ class LinearRegression(LeastSquaresModel):
         self.n_rows_ = table.n_rows
         self.df_resid_ = 0  # unknown without a factorisation: then nothing is said about the noise
         if fit.factor is not None:
-            self.rank_, self.gram_factor_ = fit.rank, fit.factor
+            self.rank_ = fit.rank
+            self.gram_factor_ = fit.factor
             self.df_resid_ = table.n_rows - fit.rank - int(intercept)
         return Certificate(kind, fit.value, tolerance, n_iter=fit.n_iter)  # type: ignore[arg-type]
 
@@ -143,7 +146,8 @@ class LinearRegression(LeastSquaresModel):
         """Return lower and upper ends of the coefficients, in the shape of `coef_`."""
         summary = self.summary(level)
         skip = int(self.fit_intercept)
-        lower, upper = summary.lower[:, skip:], summary.upper[:, skip:]
+        lower = summary.lower[:, skip:]
+        upper = summary.upper[:, skip:]
         return (lower[0], upper[0]) if self.coef_.ndim == 1 else (lower, upper)
 
     def summary(self, level: float = 0.95, names: Sequence[str] | None = None) -> RegressionSummary:
@@ -205,7 +209,8 @@ class LinearRegression(LeastSquaresModel):
                 raise ModelFileError(f"load: {name} must be an integer.")
         if not hasattr(self, "gram_factor_") and self.df_resid_ != 0:
             raise ModelFileError("load: a fit that knows its degrees of freedom has gram_factor_; this file has not.")
-        d, k = self.n_features_in_, 1 if self.coef_.ndim == 1 else len(self.coef_)
+        d = self.n_features_in_
+        k = 1 if self.coef_.ndim == 1 else len(self.coef_)
         if len(self.residual_norm_) != k:
             raise ModelFileError(f"load: residual_norm_ must have one number for each of {k} targets.")
         if hasattr(self, "gram_factor_") and self.rank_ == d and len(self.gram_factor_) != d:

@@ -116,7 +116,8 @@ def ridge_spectrum(
     X: Array, y: Array, weight: Array | None, *, intercept: bool, smallest_alpha: float
 ) -> RidgeSpectrum:
     """Decompose dense X (n, d) for targets y (n, k)."""
-    x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
+    x_mean = weighted_mean(X, weight, intercept)
+    y_mean = weighted_mean(y, weight, intercept)
     w = np.ones(len(X)) if weight is None else weight
     x_exponent, y_exponent, weight_exponent = (extreme_exponent(array) for array in (X, y, w))
     root = np.sqrt(np.ldexp(w, -weight_exponent))
@@ -134,10 +135,12 @@ def ridge_spectrum(
         # Squaring would drown directions that such a small penalty does not: decompose the rows themselves.
         U, s, _ = interruptible(np.linalg.svd, Z, full_matrices=False)
         kept = s > np.finfo(float).eps * max(n, d) * s[0]
-        U, values = np.ascontiguousarray(U[:, kept]), s[kept] ** 2
+        U = np.ascontiguousarray(U[:, kept])
+        values = s[kept] ** 2
     else:
         kept = values > noise
-        values, vectors = values[kept], np.ascontiguousarray(vectors[:, kept])
+        values = values[kept]
+        vectors = np.ascontiguousarray(vectors[:, kept])
         U = vectors if d > n else interruptible(np.matmul, Z, vectors / np.sqrt(values))
     scales = (x_exponent, y_exponent, weight_exponent)
     with one_thread_blas():
@@ -227,9 +230,11 @@ class Ridge(LeastSquaresModel):
         n_targets = table.y_shape[0] if table.y_shape else 1
         alphas = _alpha_per_target(self.alpha, n_targets)
         groups = [np.flatnonzero(alphas == alpha) for alpha in np.unique(alphas)]  # of targets with the same penalty
-        fits, rounded = [], []
+        fits = []
+        rounded = []
         for targets in groups:
-            blocks, alpha = table.blocks, float(alphas[targets[0]])
+            blocks = table.blocks
+            alpha = float(alphas[targets[0]])
             if len(targets) < n_targets:
                 blocks = Blocks([Part(table.X, table.y[:, targets], table.weight)])
             fits.append(self._solve(blocks, alpha, run))
@@ -237,9 +242,11 @@ class Ridge(LeastSquaresModel):
                 rounded.append(self._rounded(blocks, fits[-1], alpha))
         kept = [fit for fit in rounded if fit is not None]
         single = len(kept) == len(groups)
-        coef, intercept = np.empty((table.n_columns, n_targets)), np.empty(n_targets)
+        coef = np.empty((table.n_columns, n_targets))
+        intercept = np.empty(n_targets)
         for targets, fit in zip(groups, kept if single else fits, strict=True):
-            coef[:, targets], intercept[targets] = fit.coef, fit.intercept
+            coef[:, targets] = fit.coef
+            intercept[targets] = fit.intercept
         certificates = [self._certificate_of(fit, single) for fit in (kept if single else fits)]
         self._set_coefficients(coef, intercept, table.y_shape, single=single)
         worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)
@@ -292,7 +299,8 @@ class Ridge(LeastSquaresModel):
             if fit is not None:
                 return fit
         found = self._iterate(blocks, alpha, run)
-        n, d = blocks.n_rows, blocks.n_columns
+        n = blocks.n_rows
+        d = blocks.n_columns
         if found.scaled and n * d * min(n, d) <= _QUICK:
             # Such a penalty is below the rounding of the equations: without it the shortest solution is well defined.
             shortest = least_squares(blocks, 0.0, intercept=intercept, n_jobs=self.n_jobs)

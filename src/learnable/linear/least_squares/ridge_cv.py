@@ -178,11 +178,14 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, ChoosingModel, Linea
                 "RidgeCV: cv, scoring and store_cv_results need all rows in memory; with files and Dask use "
                 "criterion='loo' or 'gcv', or read the table and pass a dataframe."
             )
-        blocks, free = table.blocks, self.fit_intercept
+        blocks = table.blocks
+        free = self.fit_intercept
         moments = centred_moments(blocks, intercept=free, n_jobs=self.n_jobs)
         path = -swept_criterion(blocks, moments, alphas, criterion=self.criterion, intercept=free, n_jobs=self.n_jobs)
         best = int(np.argmax(path))
-        self.alpha_, self.best_score_, self.criterion_path_ = alphas[best], path[best], path
+        self.alpha_ = alphas[best]
+        self.best_score_ = path[best]
+        self.criterion_path_ = path
         fit = gram_fit(blocks, moments, self.alpha_, intercept=free, n_jobs=self.n_jobs)
         fit = fit or compressed_fit(blocks, self.alpha_, intercept=free, n_jobs=self.n_jobs)
         self._set_coefficients(fit.coef, fit.intercept, table.y_shape)
@@ -366,7 +369,8 @@ def _certified_fit(
     blocks = table.blocks
     if table.y.ndim == 2 and targets != slice(0, table.y.shape[1]):
         blocks = type(blocks)([part._replace(y=part.y[:, targets]) for part in blocks.parts])  # type: ignore[index]
-    coef, level = spectrum.coefficients(np.array([alpha]))[0][:, targets], spectrum.y_mean[targets]
+    coef = spectrum.coefficients(np.array([alpha]))[0][:, targets]
+    level = spectrum.y_mean[targets]
     mean = spectrum.x_mean
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # extreme units end in the exact path below
         offset = level - mean @ coef
@@ -415,7 +419,9 @@ def swept_criterion(
     """Return LOO(α) or GCV(α), the weighted mean squared error that each estimates, of one target."""
     basis = _eigenbasis(moments, alphas, intercept) or _singular_basis(blocks, alphas, intercept, n_jobs)
     shrunk = 1.0 / (basis.values[:, None] + basis.alphas)  # (r, n_alphas)
-    slopes, weight_sum, leave_out = basis.cross * shrunk, moments.weight, criterion == "loo"
+    slopes = basis.cross * shrunk
+    weight_sum = moments.weight
+    leave_out = criterion == "loo"
 
     def statistic(block: Block) -> Array:
         total = np.zeros(len(alphas))
@@ -459,7 +465,8 @@ def _eigenbasis(moments: Moments, alphas: Array, intercept: bool) -> _Basis | No
 def _singular_basis(blocks: Any, alphas: Array, intercept: bool, n_jobs: int | None) -> _Basis:
     """Return the basis from the rows, compressed to a triangle: squaring would drown what a small penalty does not."""
     rows, targets, _, x_mean, y_mean = compress(blocks, intercept=intercept, n_jobs=n_jobs)
-    x_exponent, y_exponent = extreme_exponent(rows), extreme_exponent(targets)
+    x_exponent = extreme_exponent(rows)
+    y_exponent = extreme_exponent(targets)
     # Vᵀ of the decomposition itself: made from the left vectors, small directions would lean towards the large ones.
     U, s, Vt = interruptible(np.linalg.svd, np.ldexp(rows, -x_exponent), full_matrices=False)
     kept = s > np.finfo(float).eps * max(rows.shape) * s[0]

@@ -44,7 +44,8 @@ def logistic_rows(z: Array, y: Array, weight: Array, rho: Array, D: Array) -> fl
     for i in range(z.size):
         value, slope, bend = logistic_point(z[i], y[i])
         loss += weight[i] * value
-        rho[i], D[i] = -weight[i] * slope, weight[i] * bend
+        rho[i] = -weight[i] * slope
+        D[i] = weight[i] * bend
     return loss
 
 
@@ -67,7 +68,8 @@ def curved_moments(data: Array, indices: Index, indptr: Index, D: Array, moments
             v = D[indices[p]] * data[p]
             first += v
             second += v * data[p]
-        moments[0, j], moments[1, j] = first, second
+        moments[0, j] = first
+        moments[1, j] = second
 
 
 @kernel
@@ -168,7 +170,8 @@ def recentre(v: Array, l1: float, l2: float) -> None:
         for k in range(n_classes):
             value += l1 * abs(v[k] + c) + 0.5 * l2 * (v[k] + c) ** 2
         if value < least:
-            best, least = c, value
+            best = c
+            least = value
     for k in range(n_classes):
         v[k] += best
 
@@ -209,8 +212,10 @@ def penalised_gap(
     `loss` is Σ s ℓ at θ (n_scores, 1 + d) and `slopes` its gradient, in columns about `sums.centre`.
     """
     C, l1, l2 = penalty
-    total, n_scores = float(sums.weight.sum()), len(theta)
-    V, members = slopes[:, 1:], sums.x[1:] if n_scores == 1 else sums.x
+    total = float(sums.weight.sum())
+    n_scores = len(theta)
+    V = slopes[:, 1:]
+    members = sums.x[1:] if n_scores == 1 else sums.x
     entropy = loss - float((slopes * theta).sum())
     if intercept:
         excess = np.array([-slopes[0, 0], slopes[0, 0]]) if n_scores == 1 else slopes[:, 0]
@@ -220,7 +225,8 @@ def penalised_gap(
             v = np.maximum(mix * (sums.weight + excess) - excess, 0.0)
             v /= v.sum()
             own = -total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
-            entropy, V = (1 - mix) * entropy + mix * own, (1 - mix) * V - mix * members
+            entropy = (1 - mix) * entropy + mix * own
+            V = (1 - mix) * V - mix * members
     V = C * np.abs(V)
     dual = min(1.0, l1 / max(float(V.max(initial=0.0)), 1e-300)) * C * entropy
     if l2 > 0:
@@ -265,8 +271,12 @@ class BinaryModel:
     """Two classes: one score."""
 
     def __init__(self, columns: Columns, y: Array, weight: Array, intercept: bool) -> None:
-        self.columns, self.y, self.weight, self.intercept = columns, y.astype(np.float64), weight, intercept
-        self.slope, self.D = np.empty(len(y)), np.empty(len(y))
+        self.columns = columns
+        self.y = y.astype(np.float64)
+        self.weight = weight
+        self.intercept = intercept
+        self.slope = np.empty(len(y))
+        self.D = np.empty(len(y))
 
     def evaluate(self, z: Array) -> float:
         """Return the loss."""
@@ -280,7 +290,9 @@ class BinaryModel:
         self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
     ) -> tuple[Array, Array]:
         """Run epochs until no slope changes by more than `least`."""
-        moments, rho, w = np.empty((2, W.shape[1])), self.slope.copy(), W[0].copy()
+        moments = np.empty((2, W.shape[1]))
+        rho = self.slope.copy()
+        w = W[0].copy()
         curved_moments(*self.columns.entries, self.D, moments)
         mass = max(float(self.D.sum()), 1e-300)
         total = np.array([rho.sum(), 1.0 / mass]) if self.intercept else np.zeros(2)
@@ -302,8 +314,12 @@ class SoftmaxModel:
     """Several classes: one score each."""
 
     def __init__(self, columns: Columns, y: Any, weight: Array, n_classes: int, intercept: bool) -> None:
-        self.columns, self.y, self.weight, self.intercept = columns, y, weight, intercept
-        self.slope, self.P = np.empty((len(y), n_classes)), np.empty((len(y), n_classes))
+        self.columns = columns
+        self.y = y
+        self.weight = weight
+        self.intercept = intercept
+        self.slope = np.empty((len(y), n_classes))
+        self.P = np.empty((len(y), n_classes))
 
     def evaluate(self, z: Array) -> float:
         """Return the loss."""
@@ -320,8 +336,10 @@ class SoftmaxModel:
         self, W: Array, l1: float, l2: float, least: float, *, extrapolate: bool = True
     ) -> tuple[Array, Array]:
         """Run epochs, each after a step of the intercepts, until no slope changes by more than `least`."""
-        R, w = self.slope.copy(), W.T.copy()
-        curvature, change = np.empty_like(w), np.zeros(W.shape[0])
+        R = self.slope.copy()
+        w = W.T.copy()
+        curvature = np.empty_like(w)
+        change = np.zeros(W.shape[0])
         softmax_moments(*self.columns.entries, self.P, self.weight, curvature)
         spread = self.weight[:, None] * self.P
         inverse = np.linalg.pinv(np.diag(spread.sum(axis=0)) - self.P.T @ spread, rcond=1e-12, hermitian=True)
@@ -346,10 +364,12 @@ def _run_epochs(epoch: Callable[[bool], float], least: float, state: tuple[Array
     """
     iterates: list[tuple[Array, ...]] = []
     kept: tuple[Array, ...] | None = None
-    largest, settled = np.inf, False
+    largest = np.inf
+    settled = False
     for number in range(_EPOCHS):
         full = number % _BATCH == 0 or settled
-        before, largest = largest, epoch(full)
+        before = largest
+        largest = epoch(full)
         if kept is not None and not largest <= before:
             _restore(state, kept)
             largest = before
@@ -397,11 +417,17 @@ def column_newton(
     progress: Progress = no_progress,
 ) -> ColumnFit:
     """Minimise P in these columns until the relative gap is at most `tol`; θ and `sums` are about `sums.centre`."""
-    l1, l2 = penalty.l1 / penalty.C, penalty.l2 / penalty.C
-    W, b = theta[:, 1:].copy(), theta[:, 0] - theta[:, 1:] @ sums.centre
+    l1 = penalty.l1 / penalty.C
+    l2 = penalty.l2 / penalty.C
+    W = theta[:, 1:].copy()
+    b = theta[:, 0] - theta[:, 1:] @ sums.centre
     z = (columns.X @ W.T) + b
     z = np.ascontiguousarray(z[:, 0] if len(W) == 1 else z)
-    n_iter, stopped, best, least_value, stuck = 0, False, np.inf, np.inf, 0
+    n_iter = 0
+    stopped = False
+    best = np.inf
+    least_value = np.inf
+    stuck = 0
     while True:
         loss = model.evaluate(z)
         slopes = np.empty_like(theta)
@@ -413,7 +439,8 @@ def column_newton(
         gap, value = penalised_gap(here, loss, slopes, sums, penalty, intercept=intercept)
         reached = penalty.C * loss + penalty.of(W)
         stuck = 0 if reached < least_value * (1 - _ROUNDING) or gap < 0.9 * best else stuck + 1
-        best, least_value = min(best, gap), min(least_value, reached)
+        best = min(best, gap)
+        least_value = min(least_value, reached)
         if value <= tol or n_iter >= max_iter or stopped or stuck >= _STUCK:
             return ColumnFit(here, n_iter, stopped)
         least = _SLACK * _violation(W, slopes[:, 1:], l1, l2)
@@ -426,7 +453,9 @@ def column_newton(
             if length > 0:
                 break
         if length > 0:
-            W, b, z = W + length * (new - W) if length < 1 else new, b + length * change, z + length * move
+            W = W + length * (new - W) if length < 1 else new
+            b = b + length * change
+            z = z + length * move
         n_iter += 1
         stopped = progress(n_iter, value)
 

@@ -249,14 +249,15 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
             )
         if not self.fit_intercept:
             return blocks
-        (X, y, weight) = blocks.joined()
+        X, y, weight = blocks.joined()
         column = np.full((X.shape[0], 1), float(self.intercept_scaling))
         X = sp.hstack([X, sp.csr_array(column)], format="csr") if sp.issparse(X) else np.hstack([X, column])
         return Blocks([Part(X, y, weight)])
 
     def _set_scores(self, theta: Array, centre: Array) -> None:
         """Store coefficients and intercepts; liblinear's intercept is that of its constant column."""
-        self.coef_, self.intercept_ = np.ascontiguousarray(theta[:, 1:]), np.zeros(len(theta))
+        self.coef_ = np.ascontiguousarray(theta[:, 1:])
+        self.intercept_ = np.zeros(len(theta))
         if self.fit_intercept and self.solver == "liblinear":
             self.intercept_ = self.coef_[:, -1] * self.intercept_scaling
             self.coef_ = np.ascontiguousarray(self.coef_[:, :-1])
@@ -265,8 +266,10 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
 
     def _stored_in_single(self, problem: ClassRisk, measure: float, tol: float) -> float:
         """Store float32 numbers for float32 data, where they keep the certificate, and return their own measure."""
-        coef, intercept = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
-        W, b = coef.astype(np.float64), intercept.astype(np.float64)
+        coef = self.coef_.astype(np.float32)
+        intercept = self.intercept_.astype(np.float32)
+        W = coef.astype(np.float64)
+        b = intercept.astype(np.float64)
         level = b + W @ problem.sums.centre if self.fit_intercept else b
         x = np.column_stack([level, W]).ravel()
         end = problem.evaluate(x)
@@ -277,7 +280,8 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
             rounded = problem.certified(best.x) + max(0.0, end.value - best.value) / best.value
         if not rounded <= tol:
             return measure
-        self.coef_, self.intercept_ = coef, intercept
+        self.coef_ = coef
+        self.intercept_ = intercept
         return rounded
 
     def _start(self, run: Run, problem: ClassRisk) -> Array | None:

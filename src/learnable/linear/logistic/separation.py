@@ -67,7 +67,9 @@ def is_separable(problem: ClassRisk, solution: Solution) -> bool:
 
 def _decided_by_newton(problem: ClassRisk, solution: Solution) -> bool | None:
     """Take further Newton steps until a maximum is proven, or a step separates; None if neither happens."""
-    x, value, gradient = solution.x, solution.value, solution.gradient
+    x = solution.x
+    value = solution.value
+    gradient = solution.gradient
     reach = _column_reach(problem)
     for _ in range(_MOST_STEPS if solution.converged else 1):
         look = _newton_look(problem, x, gradient, reach)
@@ -84,7 +86,9 @@ def _decided_by_newton(problem: ClassRisk, solution: Solution) -> bool | None:
         now = problem.evaluate(x - look.step / max(1.0, -least))  # a row may gain by far more than it loses
         if now.value > value * (1 + 1e-9):
             now = problem.evaluate(x - look.step / max(1.0, change))  # curvature then stays the same up to a factor e
-        x, value, gradient = np.asarray(problem.at), now.value, now.gradient
+        x = np.asarray(problem.at)
+        value = now.value
+        gradient = now.gradient
     return None
 
 
@@ -134,7 +138,8 @@ def _spectral_look(problem: ClassRisk, x: Array, H: Array, gradient: Array, nois
 
     In a weak direction the terms of the Hessian cancel; summed over the rows' own scores along it they do not.
     """
-    basis, contrasts = _spanning_basis(problem), _contrasts(problem.n_scores)
+    basis = _spanning_basis(problem)
+    contrasts = _contrasts(problem.n_scores)
     T = np.kron(contrasts, basis)
     curvature, Q = np.linalg.eigh(T.T @ H @ T)
     strong = curvature > _WEAK
@@ -232,7 +237,8 @@ def _weak_sums(problem: ClassRisk, block: Block, theta: Array, directions: Array
     V = directions.T.reshape(n_directions * problem.n_scores, problem.width)
     codes = np.asarray(block.y)
     weight = np.ones(len(codes)) if block.weight is None else block.weight
-    slope, H = np.zeros(n_directions), np.zeros((n_directions, n_directions))
+    slope = np.zeros(n_directions)
+    H = np.zeros((n_directions, n_directions))
     for rows, X in problem._tiles(block):
         z = problem._scores(X, theta)
         u = problem._scores(X, V).reshape(len(z), n_directions, problem.n_scores)
@@ -253,7 +259,8 @@ def _weak_sums(problem: ClassRisk, block: Block, theta: Array, directions: Array
 def _all_right(scores: Array, codes: NDArray[np.int64]) -> bool:
     """Tell whether every row's own score is above the others."""
     rows = np.arange(len(codes))
-    own, rivals = scores[rows, codes], scores.copy()
+    own = scores[rows, codes]
+    rivals = scores.copy()
     rivals[rows, codes] = -np.inf
     return bool((own > rivals.max(axis=1)).all())
 

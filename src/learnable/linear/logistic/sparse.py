@@ -35,7 +35,9 @@ from .columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newto
 
 Array = NDArray[np.float64]
 
-_FIRST, _FIRST_SHARE = 50, 50  # columns of the first working set, at least, and as a share of all
+# columns of the first working set, at least, and as a share of all
+_FIRST = 50
+_FIRST_SHARE = 50
 _FEW = 10  # dense columns that may always enter
 _GROWTH = 2  # times the working set that may enter at once
 _MOST_THINNED = 1500  # coefficients for which a problem with few of the rows gives the start
@@ -49,8 +51,13 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _DEVIATIONS = 12.0  # of a sum of rounding errors: what is claimed is checked with 8
 _POLISH = 3  # Newton steps for the intercepts
 _CHUNK = 2**19  # numbers of extended precision at a time
-_FLOOR, _OF_NULL = 1e-13, 3e-13  # rounding of the gap at least, and of the loss at zero
-_NEAR, _STEP, _LOOSE = 100.0, 10.0, 0.1  # C/C_min from which smaller C come first, their ratio, their gap
+# rounding of the gap at least, and of the loss at zero
+_FLOOR = 1e-13
+_OF_NULL = 3e-13
+# C/C_min from which smaller C come first, their ratio, their gap
+_NEAR = 100.0
+_STEP = 10.0
+_LOOSE = 0.1
 
 
 class SparseSolution(NamedTuple):
@@ -67,7 +74,10 @@ class Composite:
     rounding = 1e-12
 
     def __init__(self, likelihood: ClassRisk, C: float, l1: float, l2: float) -> None:
-        self.likelihood, self.C, self.l1, self.l2 = likelihood, C, l1, l2
+        self.likelihood = likelihood
+        self.C = C
+        self.l1 = l1
+        self.l2 = l2
         self.penalty = Penalties(C, l1, l2)
 
     def value(self, theta: Array, at: Evaluation) -> float:
@@ -82,12 +92,15 @@ class Composite:
 
     def at(self, x: Array) -> CompositePoint:
         """Evaluate P; the detail is the likelihood's evaluation."""
-        at, theta = self.likelihood.evaluate(x), x.reshape(self.likelihood.shape)
+        at = self.likelihood.evaluate(x)
+        theta = x.reshape(self.likelihood.shape)
         return CompositePoint(x, self.value(theta, at), *self.gap(theta, at), at)
 
     def model_minimum(self, point: CompositePoint) -> Array:
         """Return the minimiser of the quadratic model of P at θ, intercepts eliminated."""
-        problem, C, at = self.likelihood, self.C, point.detail
+        problem = self.likelihood
+        C = self.C
+        at = point.detail
         H = C * problem.hessian(point.x)
         g = C * at.gradient
         free = np.arange(problem.n_scores) * problem.width
@@ -134,14 +147,16 @@ def proven(composite: Composite, theta: Array, value: float, tol: float) -> floa
 
 def _long_gap(composite: Composite, theta: Array) -> float:
     """Return the relative gap from sums in extended precision, with the dual point of the best intercept."""
-    problem, C = composite.likelihood, composite.C
+    problem = composite.likelihood
+    C = composite.C
     here = theta.astype(np.longdouble)
     loss, slopes, curvature = _long_sums(problem, here)
     primal = C * float(loss) + composite.penalty.of(theta[:, 1:])
     for _ in range(_POLISH if problem.intercept else 0):
         here[:, 0] -= np.linalg.lstsq(curvature.astype(float), slopes[:, 0].astype(float))[0]
         loss, slopes, curvature = _long_sums(problem, here)
-    best, rounded = here.astype(float), slopes.astype(float)
+    best = here.astype(float)
+    rounded = slopes.astype(float)
     gap, relative = penalised_gap(
         best, float(loss), rounded, problem.sums, composite.penalty, intercept=problem.intercept
     )
@@ -153,8 +168,11 @@ def _long_gap(composite: Composite, theta: Array) -> float:
 def _long_sums(problem: ClassRisk, theta: Any) -> tuple[Any, Any, Any]:
     """Return loss, slopes and the curvature by the intercepts, in extended precision."""
     X, y, weight = problem.blocks.joined()
-    K, n, width = problem.n_classes, X.shape[0], problem.width
-    loss, slopes = np.longdouble(0), np.zeros(theta.shape, dtype=np.longdouble)
+    K = problem.n_classes
+    n = X.shape[0]
+    width = problem.width
+    loss = np.longdouble(0)
+    slopes = np.zeros(theta.shape, dtype=np.longdouble)
     curvature = np.zeros((len(theta), len(theta)), dtype=np.longdouble)
     step = max(1, _CHUNK // width)
     for start in range(0, n, step):
@@ -170,7 +188,8 @@ def _long_sums(problem: ClassRisk, theta: Any) -> tuple[Any, Any, Any]:
         own = np.eye(K)[np.asarray(y)[rows]]
         loss += s @ (np.log1p(total[:, 0] - 1) - (own * z).sum(axis=1))
         p = e / total
-        r, p = (s[:, None] * (p - own))[:, -len(theta) :], p[:, -len(theta) :]
+        r = (s[:, None] * (p - own))[:, -len(theta) :]
+        p = p[:, -len(theta) :]
         slopes += r.T @ Z
         curvature += np.diag(s @ p) - p.T @ (s[:, None] * p)
     if not problem.intercept:
@@ -182,7 +201,8 @@ def _rounding_of_gap(composite: Composite, theta: Array, tol: float) -> float:
     """Return how much rounding may change the relative gap; a bound from sums where that is at most `tol` already."""
     problem = composite.likelihood
     at = problem.evaluate(theta.ravel())
-    P, sums = composite.value(theta, at), problem.sums
+    P = composite.value(theta, at)
+    sums = problem.sums
     null = composite.C * float(sums.weight.sum()) * float(np.log(len(sums.weight)))
     size = max(P - composite.gap(theta, at)[0], 1e-8 * null)
     floor = _FLOOR + _OF_NULL * null / size
@@ -202,7 +222,8 @@ def _rounding_of_gap(composite: Composite, theta: Array, tol: float) -> float:
         return tol
 
     def statistic(block: Block) -> Array:
-        X, s = block.X, np.ones(block.X.shape[0]) if block.weight is None else block.weight
+        X = block.X
+        s = np.ones(block.X.shape[0]) if block.weight is None else block.weight
         z = np.asarray(X @ W.T + b)
         z = np.column_stack([np.zeros(len(z)), z[:, 0]]) if len(W) == 1 else z
         p = softmax(z, axis=1)
@@ -250,10 +271,15 @@ class _Rounds:
     """Rounds on working sets: solve in few columns, look at all of them, add the steepest."""
 
     def __init__(self, composite: Composite, theta: Array, max_iter: int, progress: Progress) -> None:
-        self.composite, self.problem = composite, composite.likelihood
-        self.theta, self.at = theta, self.problem.evaluate(theta.ravel())
-        self.max_iter, self.progress = max_iter, progress
-        self.columns, self.n_iter, self.stopped = np.zeros(0, dtype=np.intp), 0, False
+        self.composite = composite
+        self.problem = composite.likelihood
+        self.theta = theta
+        self.at = self.problem.evaluate(theta.ravel())
+        self.max_iter = max_iter
+        self.progress = progress
+        self.columns = np.zeros(0, dtype=np.intp)
+        self.n_iter = 0
+        self.stopped = False
         self.working: Any = None  # the rows in the working columns, as the solver wants them
         self.by_columns = _by_columns(self.problem.blocks) if self.problem.sparse else None
 
@@ -277,7 +303,8 @@ class _Rounds:
             columns = _grown(composite, self.theta, self.at, self.columns)
             same = np.array_equal(columns, self.columns)
             if not same:
-                self.columns, self.working = columns, None
+                self.columns = columns
+                self.working = None
             # The working problem need not be solved far beyond what the columns outside allow.
             spent = self._solve_working(composite, 0.2 * tol if same else max(0.2 * tol, _EARLY * value))
             idle = idle + 1 if same and spent == 0 else 0
@@ -287,7 +314,8 @@ class _Rounds:
 
     def _solve_working(self, composite: Composite, goal: float) -> int:
         """Solve in the working columns; return the steps taken."""
-        columns, done = self.columns, self.n_iter
+        columns = self.columns
+        done = self.n_iter
         inner = np.column_stack([self.theta[:, :1], self.theta[:, 1 + columns]])
 
         def progress(step: int, reached: float) -> bool:
@@ -305,14 +333,16 @@ class _Rounds:
         else:
             inner, spent, self.stopped = self._by_columns(composite, inner, goal, most, progress)
         self.theta = np.zeros(self.problem.shape)
-        self.theta[:, 0], self.theta[:, 1 + columns] = inner[:, 0], inner[:, 1:]
+        self.theta[:, 0] = inner[:, 0]
+        self.theta[:, 1 + columns] = inner[:, 1:]
         return spent
 
     def _by_columns(
         self, composite: Composite, inner: Array, goal: float, most: int, progress: Progress
     ) -> tuple[Array, int, bool]:
         """Solve without a Hessian matrix; dense columns are centred first."""
-        problem, columns = self.problem, self.columns
+        problem = self.problem
+        columns = self.columns
         sums = _some_sums(problem.sums, columns)
         X, y, _ = problem.blocks.joined()
         if self.working is None and self.by_columns is not None:
@@ -322,7 +352,8 @@ class _Rounds:
         if self.by_columns is None:
             sums = sums._replace(centre=np.zeros(len(columns)))
         chosen = self.working
-        weight, free = np.asarray(problem.weight), problem.intercept
+        weight = np.asarray(problem.weight)
+        free = problem.intercept
         model: BinaryModel | SoftmaxModel
         if problem.n_scores == 1:
             model = BinaryModel(chosen, np.asarray(y), weight, free)

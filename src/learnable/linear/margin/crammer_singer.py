@@ -86,7 +86,8 @@ def fit_crammer_singer(blocks: Blocks, n_classes: int, settings: Settings, progr
 
 
 def _prefers_row_space(task: JointTask) -> bool:
-    n, p = task.blocks.n_rows, task.width
+    n = task.blocks.n_rows
+    p = task.width
     return not task.blocks.sparse and n < p and task.n_classes * (n + 1) <= _MOST_INTERIOR and n * p <= _MOST_ENTRIES
 
 
@@ -134,12 +135,16 @@ def joint_descent(
     data, indices, indptr = as_rows(task.blocks.joined().X)
     n, K = task.upper.shape
     best = task.pair(np.zeros((n, K)) if start is None else start)
-    alpha, W = best.alpha.copy(), best.w.copy()
+    alpha = best.alpha.copy()
+    W = best.w.copy()
     everybody = active = np.arange(n)
-    next_look, next_round, patience = 1, _FIRST_PASSES, _PASSES
+    next_look = 1
+    next_round = _FIRST_PASSES
+    patience = _PASSES
     for n_iter in range(1, max_iter + 1):
         whole = n_iter % _EVERYBODY == 1 or len(active) == 0
-        order, cut = rng.permutation(everybody if whole else active), False
+        order = rng.permutation(everybody if whole else active)
+        cut = False
         asked = partial(progress, n_iter, best.gap)
         kept = np.ones(n, dtype=np.uint8)
         for part in pieces(order, K * len(data) // max(1, n)):
@@ -152,12 +157,15 @@ def joint_descent(
         if n_iter >= next_round and not cut:
             found = face_step(task, alpha, W, asked)
             patience = 2 * patience if found is None else _PASSES
-            next_round, next_look = n_iter + patience, n_iter
+            next_round = n_iter + patience
+            next_look = n_iter
             alpha, W = found or (alpha, W)
         if cut or n_iter >= next_look or n_iter == max_iter:
             next_look = max(n_iter + 2, n_iter * 5 // 4)
             now = task.pair(alpha, n_iter=n_iter)
-            alpha, W, best = now.alpha.copy(), now.w.copy(), better(best, now, task.start_value)
+            alpha = now.alpha.copy()
+            W = now.w.copy()
+            best = better(best, now, task.start_value)
             if cut or best.gap <= tol or progress(n_iter, best.gap):
                 break
     return best
@@ -171,7 +179,8 @@ def face_step(task: JointTask, alpha: Array, W: Array, stop: Callable[[], bool] 
         return None
     inside = free[rows]
     share = 1.0 / inside.sum(axis=1, keepdims=True)
-    X, shape = task.blocks.joined().X[rows], inside.shape
+    X = task.blocks.joined().X[rows]
+    shape = inside.shape
 
     def onto_face(v: Array) -> Array:
         v = np.where(inside, v, 0.0)
@@ -231,7 +240,8 @@ def solve_simplex(slope: Array, size: float, y: int, cost: float, alpha: Array, 
 def project_rows_onto_simplex(alpha: Array, y: NDArray[np.int64], cost: Array) -> None:
     """Move every row to the nearest point with Σα = 0, αₖ ≤ cost·1[k = y]. IN/OUT alpha (n, K)."""
     n_classes = alpha.shape[1]
-    slope, ordered = np.empty(n_classes), np.empty(n_classes)
+    slope = np.empty(n_classes)
+    ordered = np.empty(n_classes)
     for i in range(y.size):
         for k in range(n_classes):
             slope[k] = -alpha[i, k]
@@ -257,7 +267,9 @@ def joint_pass(
     OUT kept (n,): whether a row moved or has several variables below their upper ends.
     """
     n_classes = alpha.shape[1]
-    slope, new, ordered = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    slope = np.empty(n_classes)
+    new = np.empty(n_classes)
+    ordered = np.empty(n_classes)
     for i in order:
         if norms[i] == 0.0:  # the row has no say in the scores: its loss is one
             alpha[i, y[i]] = cost[i]
@@ -270,7 +282,8 @@ def joint_pass(
             for k in range(n_classes):
                 slope[k] += data[e] * row[k]
         solve_simplex(slope, norms[i], y[i], cost[i], new, ordered)
-        changed, n_free = False, 0
+        changed = False
+        n_free = 0
         for k in range(n_classes):
             old = alpha[i, k]
             alpha[i, k] = new[k]

@@ -82,10 +82,14 @@ def dual_descent(
     alpha = np.zeros_like(task.sign) if start is None else np.clip(start, 0.0, task.upper)
     w = task.weights_of(alpha)
     everybody = np.arange(alpha.size)
-    active, bounds = everybody, (-np.inf, np.inf)
+    active = everybody
+    bounds = (-np.inf, np.inf)
     unit = max(float(np.abs(task.offset).max()), 1e-300)
-    accuracy, next_look, best = _FIRST_SPREAD * unit, 1, None
-    next_round, patience = _FIRST_PASSES, _PASSES
+    accuracy = _FIRST_SPREAD * unit
+    next_look = 1
+    best = None
+    next_round = _FIRST_PASSES
+    patience = _PASSES
     for n_iter in range(1, max_iter + 1):
         order = rng.permutation(active)
         asked = partial(progress, n_iter, _gap_of(best))
@@ -94,19 +98,22 @@ def dual_descent(
         settled = most - least <= accuracy
         complete = settled and len(order) == len(everybody)
         if settled:  # everybody comes back; if they were all here, the next round asks for more
-            active, bounds = everybody, (-np.inf, np.inf)
+            active = everybody
+            bounds = (-np.inf, np.inf)
             accuracy *= _FINER if complete else 1.0
         else:
             bounds = (least if least < 0 else -np.inf, most if most > 0 else np.inf)
         if n_iter == next_round and not cut:
             better_point = free_step(task, alpha, w, asked)
             patience = 2 * patience if better_point is None else _PASSES
-            next_round, next_look = n_iter + patience, n_iter
+            next_round = n_iter + patience
+            next_look = n_iter
             alpha, w = better_point or (alpha, w)
         if complete or cut or n_iter >= next_look or n_iter == max_iter:
             next_look = max(n_iter + 2, n_iter * 5 // 4)
             now = task.pair(alpha, n_iter=n_iter)
-            w, best = now.w.copy(), better(best, now, task.start_value)
+            w = now.w.copy()
+            best = better(best, now, task.start_value)
             if best.gap <= tol or cut or progress(n_iter, best.gap):
                 break
     if best is None:
@@ -128,9 +135,16 @@ def subgradient_descent(
     """
     data, indices, indptr = as_rows(task.blocks.joined().X)
     n = task.blocks.n_rows
-    sign, radius = task.sign[0], float(np.sqrt(task.cost.sum()))  # ‖w*‖² ≤ Σα ≤ Σc
-    state, alpha, w = np.array([0.0, 1.0, 0.0]), np.zeros(n), np.zeros(task.width)
-    mean, weight, best, next_look = np.zeros(n), 0, None, 1
+    # ‖w*‖² ≤ Σα ≤ Σc
+    sign = task.sign[0]
+    radius = float(np.sqrt(task.cost.sum()))
+    state = np.array([0.0, 1.0, 0.0])
+    alpha = np.zeros(n)
+    w = np.zeros(task.width)
+    mean = np.zeros(n)
+    weight = 0
+    best = None
+    next_look = 1
     for n_iter in range(1, max_iter + 1):
         order = rng.permutation(n)
         for part in pieces(order, len(data) // max(1, n)):
@@ -140,8 +154,11 @@ def subgradient_descent(
             if progress(n_iter, _gap_of(best)):
                 return best or task.pair(np.zeros((1, n)), n_iter=n_iter)
         if (n_iter & (n_iter - 1)) == 0:
-            mean, weight = np.zeros(n), 0  # a new average begins at every power of two
-        mean, weight = mean + state[1] * alpha, weight + 1
+            # a new average begins at every power of two
+            mean = np.zeros(n)
+            weight = 0
+        mean = mean + state[1] * alpha
+        weight = weight + 1
         if n_iter >= next_look or n_iter == max_iter:
             next_look = max(n_iter + 2, n_iter * 5 // 4)
             best = better(best, task.pair(mean[None, :] / weight, n_iter=n_iter), task.start_value)
@@ -159,18 +176,24 @@ def _row_walk(task: MarginTask) -> Callable[..., tuple[NDArray[np.bool_], float,
         step: Callable[..., tuple[float, float]] = dual_pass_sparse
         width = len(X.data) // max(1, X.shape[0])
     else:
-        rows, step, width = (np.require(X, np.float64, ["C", "A"]),), dual_pass_dense, X.shape[1]
+        rows = (np.require(X, np.float64, ["C", "A"]),)
+        step = dual_pass_dense
+        width = X.shape[1]
     norms = task.row_norms
 
     def walk(
         order: NDArray[np.int64], bounds: tuple[float, float], alpha: Array, w: Array, stop: Callable[[], bool]
     ) -> tuple[NDArray[np.bool_], float, float, bool]:
         kept = np.ones(len(order), dtype=np.uint8)
-        least, most, done = 0.0, 0.0, 0
+        least = 0.0
+        most = 0.0
+        done = 0
         for part in pieces(order, width):
             place = kept[done : done + len(part)]
             low, high = step(*rows, part, *constants, norms, task.bias, bounds, alpha, w, place)
-            least, most, done = min(least, low), max(most, high), done + len(part)
+            least = min(least, low)
+            most = max(most, high)
+            done = done + len(part)
             if done < len(order) and stop():
                 return kept.astype(bool), least, most, True
         return kept.astype(bool), least, most, False
@@ -225,7 +248,8 @@ def free_step(task: MarginTask, alpha: Array, w: Array, stop: Callable[[], bool]
     if len(row) == 0:
         return None
     face = _Face(task, side, row)
-    value, u = alpha[side, row], w
+    value = alpha[side, row]
+    u = w
     for _ in range(face.rounds):
         inside = (value > 0.0) & (value < face.upper)
         if not inside.any() or stop():
@@ -234,7 +258,8 @@ def free_step(task: MarginTask, alpha: Array, w: Array, stop: Callable[[], bool]
         moved = face.along(value, slope, face.newton_direction(slope, inside, stop))
         if moved is None:
             break
-        value, u = moved[0], u + moved[1]
+        value = moved[0]
+        u = u + moved[1]
         if np.array_equal(inside, (value > 0.0) & (value < face.upper)):
             break
     trial = alpha.copy()
@@ -249,12 +274,16 @@ class _Face:
     def __init__(self, task: MarginTask, side: NDArray[np.intp], row: NDArray[np.intp]) -> None:
         X = task.blocks.joined().X
         rows = X if len(row) == X.shape[0] else X[row]
-        self.sign, self.ridge, self.upper = task.sign[side, row], task.ridge[side, row], task.upper[side, row]
+        self.sign = task.sign[side, row]
+        self.ridge = task.ridge[side, row]
+        self.upper = task.upper[side, row]
         self.inner = MarginTask(
             Blocks([Part(rows)], rows=_BLOCK_ROWS), self.sign[None], task.offset[side, row][None], task.cost[row],
             task.bias, task.squared, task.n_jobs,
         )  # fmt: skip
-        self.norms, self.gram, self.rounds = task.row_norms[row], None, 1 if task.squared else _ROUNDS
+        self.norms = task.row_norms[row]
+        self.gram = None
+        self.rounds = 1 if task.squared else _ROUNDS
         if len(row) <= _FEW:
             gram = np.asarray((rows @ rows.T).toarray() if task.blocks.sparse else rows @ rows.T, dtype=np.float64)
             self.gram = np.outer(self.sign, self.sign) * (gram + task.bias**2) + np.diag(self.ridge)
@@ -299,11 +328,13 @@ class _Face:
             reached = np.clip(value + room[first] * p, 0.0, self.upper)
             reached[first] = self.upper[first] if p[first] > 0 else 0.0
             candidates.append(reached)
-        best, most = None, 0.0
+        best = None
+        most = 0.0
         for new in candidates:
             move, gain = self._gain(value, slope, new)
             if gain > most:
-                best, most = (new, move), gain
+                best = (new, move)
+                most = gain
         if best is not None:
             return best
 

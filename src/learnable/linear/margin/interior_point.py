@@ -108,7 +108,8 @@ def interior_point(
         if step is None:
             break
         length = point.longest(step)
-        point, scores = point.moved(step, length), scores + length * moves
+        point = point.moved(step, length)
+        scores = scores + length * moves
         u = task.weights_of(point.alpha)
         primal = 0.5 * float(point.w @ point.w) + task.loss(scores)
         now = task.judged(point.w, point.alpha, primal, task.dual_value(point.alpha, u), n_iter)
@@ -131,7 +132,8 @@ def _central_point(task: MarginTask, w: Array) -> tuple[_Point, Array]:
     size = max(float(np.abs(short).mean()), 1e-3 * float(np.abs(task.offset).max()), 1e-300)
     m = _CENTRALITY * size * float(task.cost.mean()) / task.cost  # μ/c: then s² + (short − 2m)s = m·short
     root = np.hypot(2.0 * m, short)
-    s, xi = _stable_root(2.0 * m - short, root, m * short), _stable_root(2.0 * m + short, root, -m * short)
+    s = _stable_root(2.0 * m - short, root, m * short)
+    xi = _stable_root(2.0 * m + short, root, -m * short)
     alpha = task.cost * xi / (xi + s)
     return _Point(w, alpha, task.cost * s / (xi + s), s, xi), scores
 
@@ -201,7 +203,9 @@ def _vertex(task: MarginTask, best: DualPair) -> DualPair:
 _CORRECTIONS = 4  # of centrality, at most; each costs two products with X
 _FURTHER = 0.3  # how much longer a corrected step should be
 _WORTH = 0.1  # share of that for which a correction is kept
-_LOW, _HIGH = 0.1, 10.0  # the products βs that are left alone, in units of the target
+# the products βs that are left alone, in units of the target
+_LOW = 0.1
+_HIGH = 10.0
 _TILE = 2**20  # numbers that one tile of rows ⊗ classes holds
 
 
@@ -307,7 +311,8 @@ def _joint_predict_and_correct(
         longer = point.longest(corrected)
         if not longer >= length + _WORTH * (further - length):
             break
-        step, length = corrected, longer
+        step = corrected
+        length = longer
     return step if step.is_finite() else None
 
 
@@ -316,7 +321,8 @@ def _curvature(task: JointTask, D: Array, stop: Callable[[], bool] = never) -> A
 
     None if `stop` says True before all rows are added: on many rows this sum is nearly all the time of a step.
     """
-    K, p = task.n_classes, task.width
+    K = task.n_classes
+    p = task.width
     total = D.sum(axis=1)
     second = total - D.max(axis=1)  # bounds what a row adds outside the diagonal blocks
     kept = second * task.row_norms * K > _NEGLIGIBLE / len(D)

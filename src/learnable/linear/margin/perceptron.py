@@ -62,8 +62,10 @@ def perceptron_dense(
 ) -> tuple[int, float]:
     """One pass; return the mistakes and Σ max(0, −yz). IN/OUT w = (b, w); the mean of all w is w − total/done."""
     d = X.shape[1]
-    weights, sums = w[1:], total[1:]
-    mistakes, loss = 0, 0.0
+    weights = w[1:]
+    sums = total[1:]
+    mistakes = 0
+    loss = 0.0
     for i in order:
         row = X[i]
         z = w[0]
@@ -100,8 +102,10 @@ def perceptron_sparse(
     done: Array,
 ) -> tuple[int, float]:
     """Do the same over CSR rows."""
-    weights, sums = w[1:], total[1:]
-    mistakes, loss = 0, 0.0
+    weights = w[1:]
+    sums = total[1:]
+    mistakes = 0
+    loss = 0.0
     for i in order:
         z = w[0]
         for e in range(indptr[i], indptr[i + 1]):
@@ -142,7 +146,8 @@ def penalised_pass(
     """
     intercept, l1, l2 = form
     weights = w[1:]
-    mistakes, loss = 0, 0.0
+    mistakes = 0
+    loss = 0.0
     for i in order:
         z = 0.0
         for e in range(indptr[i], indptr[i + 1]):
@@ -363,23 +368,31 @@ class Perceptron(LinearClassifierModel):
         self, rows: tuple[Any, ...], table: Any, weight: Array, k: int, previous: Any, progress: Progress
     ) -> Walk:
         """Make passes over the rows for one score until one makes no mistake, or nothing improves."""
-        rng, n = random_order_of(self), table.n_rows
+        rng = random_order_of(self)
+        n = table.n_rows
         label = np.where(table.y == k, 1.0, -1.0)
         w = self._start(previous, k, table.n_columns)
         stepper = Stepper(self, rows, label, self.eta0 * weight, w)
-        best, patience, mistakes, n_iter, separated = np.inf, self.n_iter_no_change, 0, 0, False
+        best = np.inf
+        patience = self.n_iter_no_change
+        mistakes = 0
+        n_iter = 0
+        separated = False
         width = rows[0].shape[1] if len(rows) == 1 else len(rows[0]) // n
         order = np.arange(n)
         while n_iter < self.max_iter and patience > 0 and not separated:
             n_iter += 1
             if self.shuffle:
                 order = random_order(rng, n, width)
-            found, loss, cut = 0, 0.0, False
+            found = 0
+            loss = 0.0
+            cut = False
             for part in pieces(order, width):
                 cut = cut or progress(n_iter, float(mistakes + found))
                 if not cut:
                     number, missed = stepper.make_pass(part)
-                    found, loss = found + number, loss + missed / n
+                    found = found + number
+                    loss = loss + missed / n
             mistakes += found
             separated = found == 0 and not cut and self.penalty is None
             if self.tol is not None:
@@ -417,7 +430,8 @@ class Perceptron(LinearClassifierModel):
         positives = np.array(list(self._positives()))
 
         def statistic(block: Block) -> tuple[float, Array, float]:
-            X, own = block.X, weight[block.start : block.start + block.X.shape[0]]
+            X = block.X
+            own = weight[block.start : block.start + block.X.shape[0]]
             squares = X.multiply(X).sum(axis=1) if table.blocks.sparse else np.einsum("ij,ij->i", X, X)
             label = np.where(np.asarray(block.y)[:, None] == positives, 1.0, -1.0)
             margins = label * (X @ self.coef_.T + self.intercept_)
@@ -443,9 +457,15 @@ class Stepper:
     """The state of one score's walk: its weights, and what averaging or a penalty keeps beside them."""
 
     def __init__(self, model: Any, rows: tuple[Any, ...], label: Array, step: Array, w: Array) -> None:
-        self.model, self.label, self.step, self.w = model, label, step, w
-        self.total, self.done = np.zeros_like(w), np.zeros(1)  # the mean of all w is w − total/done
-        self.state, self.shrunk = np.array([1.0, 0.0]), np.zeros(len(w) - 1)
+        self.model = model
+        self.label = label
+        self.step = step
+        self.w = w
+        # the mean of all w is w − total/done
+        self.total = np.zeros_like(w)
+        self.done = np.zeros(1)
+        self.state = np.array([1.0, 0.0])
+        self.shrunk = np.zeros(len(w) - 1)
         self.rows = rows
         if model.penalty is not None and len(rows) == 1:
             X = sp.csr_array(rows[0].astype(np.float64))

@@ -106,7 +106,8 @@ class MarginTask:
         out = np.empty(self.blocks.n_rows)
 
         def statistic(block: Block) -> int:
-            X, place = block.X, out[block.start : block.start + block.X.shape[0]]
+            X = block.X
+            place = out[block.start : block.start + block.X.shape[0]]
             if self.blocks.sparse:
                 row_squares(X.data, unsigned(X.indptr), place)
             else:
@@ -118,10 +119,12 @@ class MarginTask:
 
     def scores(self, w: Array) -> Array:
         """Return z of every row."""
-        out, weights = np.empty(self.blocks.n_rows), np.ascontiguousarray(w[1:])
+        out = np.empty(self.blocks.n_rows)
+        weights = np.ascontiguousarray(w[1:])
 
         def statistic(block: Block) -> int:
-            X, z = block.X, out[block.start : block.start + block.X.shape[0]]
+            X = block.X
+            z = out[block.start : block.start + block.X.shape[0]]
             if self.blocks.sparse:
                 project_rows(X.data, unsigned(X.indices), unsigned(X.indptr), weights, 0.0, z)
             else:
@@ -135,7 +138,8 @@ class MarginTask:
         """Return Σ rᵢ(bias, xᵢ)."""
 
         def statistic(block: Block) -> Array:
-            X, part = block.X, r[block.start : block.start + block.X.shape[0]]
+            X = block.X
+            part = r[block.start : block.start + block.X.shape[0]]
             total = np.zeros(self.width)
             total[0] = self.bias * part.sum()
             if self.blocks.sparse:  # SciPy's transpose would copy the block
@@ -187,7 +191,8 @@ def better(a: DualPair | None, b: DualPair, start_value: float) -> DualPair:
     """Return the better primal point with the better dual point: each stands on its own."""
     if a is None:
         return b
-    primal, dual = (a if a.primal < b.primal else b), (a if a.dual > b.dual else b)
+    primal = a if a.primal < b.primal else b
+    dual = a if a.dual > b.dual else b
     gap = relative_gap(primal.primal, dual.dual, start_value)
     return DualPair(primal.w, dual.alpha, primal.primal, dual.dual, gap, b.n_iter)
 
@@ -248,7 +253,8 @@ class JointTask:
     @cached_property
     def row_norms(self) -> Array:
         """‖(bias, x)‖² of every row."""
-        X, out = self.blocks.joined().X, np.empty(len(self.y))
+        X = self.blocks.joined().X
+        out = np.empty(len(self.y))
         if self.blocks.sparse:
             row_squares(X.data.astype(np.float64, copy=False), unsigned(X.indptr), out)
         else:
@@ -300,7 +306,8 @@ class JointTask:
         alpha = self.feasible(alpha)
         U = self.weights_of(alpha)
         W = U if W is None else W
-        primal, dual = 0.5 * float((W * W).sum()) + self.loss(self.scores(W)), self.dual_value(alpha, U)
+        primal = 0.5 * float((W * W).sum()) + self.loss(self.scores(W))
+        dual = self.dual_value(alpha, U)
         return DualPair(W, alpha, primal, dual, relative_gap(primal, dual, self.start_value), n_iter)
 
 

@@ -110,7 +110,8 @@ def _solve_margin(
     blocks: Any, settings: Settings, progress: Progress, start: Array | None, start_dual: Array | None
 ) -> MarginFit:
     """Solve the problem by the method that suits it."""
-    squared, solver = settings.squared, settings.solver
+    squared = settings.squared
+    solver = settings.solver
     if not blocks.in_memory and not (squared and solver in ("auto", "newton")):
         raise DataError(
             f"{settings.owner}: this loss or solver keeps a number for every row, so the rows have to fit into memory; "
@@ -143,9 +144,11 @@ def margin_task(blocks: Any, settings: Settings) -> MarginTask:
     t = settings.target.of(y)
     if settings.target.positive is None:
         epsilon = settings.target.epsilon
-        sign, offset = np.repeat([[1.0], [-1.0]], len(t), axis=1), np.stack([t - epsilon, -t - epsilon])
+        sign = np.repeat([[1.0], [-1.0]], len(t), axis=1)
+        offset = np.stack([t - epsilon, -t - epsilon])
     else:
-        sign, offset = t[None, :], np.ones((1, len(t)))
+        sign = t[None, :]
+        offset = np.ones((1, len(t)))
     return MarginTask(blocks, sign, offset, cost, settings.bias, settings.squared, settings.n_jobs)
 
 
@@ -186,7 +189,8 @@ def _fit_smooth(blocks: Any, settings: Settings, progress: Progress, start: Arra
         task = margin_task(blocks, settings)
         passes = min(settings.max_iter, _MOST_PASSES)
         rough = dual_descent(task, settings.rng, tol=_FINER * settings.tol, max_iter=passes, progress=progress)
-        start, spent = rough.w, rough.n_iter
+        start = rough.w
+        spent = rough.n_iter
     problem = _squared_problem(blocks, settings)
     found = minimise_squared(
         problem,
@@ -212,7 +216,8 @@ def _squared_problem(blocks: Any, settings: Settings) -> ShortfallRisk:
 
 
 def _prefers_row_space(blocks: Blocks) -> bool:
-    n, d = blocks.n_rows, blocks.n_columns
+    n = blocks.n_rows
+    d = blocks.n_columns
     return not blocks.sparse and n <= d > _MOST_INTERIOR and n <= MOST_DIRECT and n * d <= 4e7
 
 
@@ -259,7 +264,10 @@ _CHUNK = 2**20  # numbers that are widened to extended precision at a time
 _FIRST_PASSES = 100  # over sparse columns, before matrices are formed
 _LOOK = 5  # passes, of which one visits every column
 _QUIET = 0.9  # slope up to which a column that is not in use is passed over; it enters at one
-_STEPS, _RESIDUAL, _TRIALS = 20, 0.03, 4  # of conjugate gradients on the support
+# of conjugate gradients on the support
+_STEPS = 20
+_RESIDUAL = 0.03
+_TRIALS = 4
 
 
 class _L1Problem:
@@ -305,7 +313,9 @@ def fit_l1(blocks: Any, settings: Settings, progress: Progress, start: Array | N
     problem = _L1Problem(
         ShortfallRisk.of(blocks, settings.target, settings.C, bias=settings.bias, n_jobs=settings.n_jobs)
     )
-    w, n_iter, stopped = start, 0, False
+    w = start
+    n_iter = 0
+    stopped = False
     if blocks.sparse and blocks.n_columns > _WHOLE and start is None:  # short columns: passes over all are cheap
         most = min(settings.max_iter, _FIRST_PASSES)
         w, n_iter, stopped = _column_descent(blocks, settings, progress, np.zeros(problem.smooth.width), 0, most)
@@ -323,23 +333,30 @@ def _precise_gap(problem: _L1Problem, at: CompositePoint) -> float:
     smooth = problem.smooth
     steep = np.abs(at.detail[1][1:])
     used = np.flatnonzero((at.x[1:] != 0.0) | (steep >= (1.0 - _STEEPEST) * np.abs(at.detail[1]).max()))
-    first, w = np.longdouble(smooth.bias) * at.x[0], at.x[1 + used].astype(np.longdouble)
+    first = np.longdouble(smooth.bias) * at.x[0]
+    w = at.x[1 + used].astype(np.longdouble)
     X, targets, weight = smooth.blocks.joined()
     y = np.asarray(targets)
     rows = len(y) if smooth.sparse else max(1, _CHUNK // max(1, len(used)))
     loss: Any = np.longdouble(0.0)
-    total, level, slope = loss, loss, loss
+    total = loss
+    level = loss
+    slope = loss
     for start in range(0, len(y), rows):
         part = slice(start, start + rows)
-        A, sign = X[part][:, used].astype(np.longdouble), smooth.target.of(y[part])
+        A = X[part][:, used].astype(np.longdouble)
+        sign = smooth.target.of(y[part])
         cost = smooth.cost * (np.ones(len(sign)) if weight is None else weight[part])
         short = np.maximum(1.0 - sign * (A @ w + first), 0.0)
         alpha = 2.0 * cost * short
-        loss, total = loss + (cost * short * short).sum(), total + alpha.sum()
-        level, slope = level + smooth.bias * (sign * alpha).sum(), slope + A.T @ (sign * alpha)
+        loss = loss + (cost * short * short).sum()
+        total = total + alpha.sum()
+        level = level + smooth.bias * (sign * alpha).sum()
+        slope = slope + A.T @ (sign * alpha)
     largest = max(abs(level), np.abs(slope).max(initial=0.0), 1e-300)
     share = min(1.0 / largest, total / max(2.0 * loss, 1e-300))
-    primal, dual = np.abs(at.x).astype(np.longdouble).sum() + loss, share * total - share**2 * loss
+    primal = np.abs(at.x).astype(np.longdouble).sum() + loss
+    dual = share * total - share**2 * loss
     return float(relative_gap(primal, dual, smooth.start_value))
 
 
@@ -347,7 +364,9 @@ def _proximal_newton_rounds(
     problem: _L1Problem, at: CompositePoint, settings: Settings, progress: Progress, n_iter: int
 ) -> tuple[CompositePoint, int, bool]:
     """Return the point reached, the steps taken in all, and whether it was told to stop."""
-    tol, most, d = settings.tol, settings.max_iter, problem.smooth.width - 1
+    tol = settings.tol
+    most = settings.max_iter
+    d = problem.smooth.width - 1
     if d <= _WHOLE:
         return proximal_newton(problem, at, tol=tol, max_iter=most, progress=progress, done=n_iter)
     columns = np.zeros(0, dtype=np.intp)
@@ -409,8 +428,13 @@ def _column_descent(
     skip = 0 if settings.bias else 1
     first = sp.csc_array(np.full((blocks.n_rows, 1 - skip), settings.bias))
     columns = sp.csc_array(sp.hstack([first, sp.csc_array(X)], format="csc"), dtype=np.float64)
-    data, indices, indptr = columns.data, unsigned(columns.indices), unsigned(columns.indptr)
-    w, gap, n_iter, stopped = start[skip:].copy(), np.inf, done, False
+    data = columns.data
+    indices = unsigned(columns.indices)
+    indptr = unsigned(columns.indptr)
+    w = start[skip:].copy()
+    gap = np.inf
+    n_iter = done
+    stopped = False
     everybody = active = np.arange(len(w))
     short = 1.0 - sign * (columns @ w)
     for n_iter in range(done + 1, most + 1):
@@ -435,7 +459,8 @@ def _support_step(columns: Any, sign: Array, cost: Array, w: Array) -> Array:
     support = np.flatnonzero(w)
     if len(support) == 0:
         return w
-    A, old = columns[:, support], w[support]
+    A = columns[:, support]
+    old = w[support]
 
     loss = SquaredHingeLoss()
 
@@ -464,7 +489,8 @@ def _support_step(columns: Any, sign: Array, cost: Array, w: Array) -> Array:
 
 def _gap_of(slope: Array, cost: Array, w: Array, short: Array) -> float:
     short = np.maximum(short, 0.0)
-    loss, total = float(cost @ (short * short)), 2.0 * float(cost @ short)
+    loss = float(cost @ (short * short))
+    total = 2.0 * float(cost @ short)
     largest = float(np.abs(slope).max(initial=0.0))
     scale = min(1.0 / max(largest, 1e-300), total / max(2.0 * loss, 1e-300))
     dual = scale * total - scale**2 * loss
@@ -483,11 +509,13 @@ def proven_margin_gap(task: MarginTask, w: Array, dual: Array | None, gap: float
     if _rounding_of_margin_gap(task, w, dual, loss) <= limit:
         return gap
     z = np.concatenate([X @ w[1:].astype(np.longdouble) for X, _, _ in long_rows(task.blocks)])
-    cost, bias = task.cost.astype(np.longdouble), np.longdouble(task.bias)
+    cost = task.cost.astype(np.longdouble)
+    bias = np.longdouble(task.bias)
     short = np.maximum(task.offset - task.sign * (z + bias * w[0]), 0)
     alpha = 2 * cost * short if dual is None else np.maximum(task.sign * dual, 0).astype(np.longdouble)
     beta = (task.sign * alpha).sum(axis=0)
-    done, u = 0, np.zeros(len(w), dtype=np.longdouble)
+    done = 0
+    u = np.zeros(len(w), dtype=np.longdouble)
     u[0] = bias * beta.sum()
     for X, _, s in long_rows(task.blocks):
         u[1:] += X.T @ beta[done : done + len(s)]

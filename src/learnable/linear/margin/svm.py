@@ -191,7 +191,8 @@ class LinearSVC(MarginModel, LinearClassifierModel):
         """
         if not hasattr(self, "dual_coef_") or self.multi_class != "ovr":
             raise ParameterError("LinearSVC: kkt_report needs a fit with loss='hinge' and multi_class='ovr'.")
-        X, scores = read_features(self, X), self._score_rows(X)
+        scores = self._score_rows(X)
+        X = read_features(self, X)
         codes = np.searchsorted(self.classes_, np.asarray(y))
         s = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         of_class = {} if self.class_weight is None else self.class_weight
@@ -205,8 +206,10 @@ class LinearSVC(MarginModel, LinearClassifierModel):
     def _kkt_of(self, k: int, X: Any, z: Array, codes: NDArray[Any], cost: Array) -> KKTReport:
         label = np.where(codes == (1 if len(self.classes_) == 2 else k), 1.0, -1.0)
         kept = cost > 0
-        margin, share = (label * z)[kept], (label * self.dual_coef_[k])[kept] / cost[kept]
-        inside, outside = margin < 1 - 1e-6, margin > 1 + 1e-6
+        margin = (label * z)[kept]
+        share = (label * self.dual_coef_[k])[kept] / cost[kept]
+        inside = margin < 1 - 1e-6
+        outside = margin > 1 + 1e-6
         w = self.coef_[k]
         residual = np.linalg.norm(w - X.T @ self.dual_coef_[k]) / max(1.0, float(np.linalg.norm(w)))
         wrong = np.r_[0.0, share[outside], 1.0 - share[inside]].max()

@@ -48,8 +48,13 @@ Array = NDArray[np.float64]
 
 PRECOMPUTE = Boolean() | Options("auto") | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix")
 _POLISH = 100  # epochs
-_NEAR, _STEP, _LOOSE = 100.0, 3.0, 1e-3  # λ_max/λ from which larger penalties come first, their ratio, their gap
-_CHEAP, _CHEAP_LOOK = 2**18, 2**22  # elements of a Gram matrix, and of X
+# λ_max/λ from which larger penalties come first, their ratio, their gap
+_NEAR = 100.0
+_STEP = 3.0
+_LOOSE = 1e-3
+# elements of a Gram matrix, and of X
+_CHEAP = 2**18
+_CHEAP_LOOK = 2**22
 _ROUNDING = 1e-14
 _CENTRED = 1e-5  # share of a column's size that its mean may have in a table that was centred in single precision
 #: Ends with the words that scikit-learn's users filter for.
@@ -142,7 +147,10 @@ class ElasticNet(MultiOutputMixin, SparseRegressor):
             return self._fit_smooth(table)
         check_gram(self, table)
         start = previous_coefficients(self, run, table)
-        fits, rounded, means, problems = [], [], [], []
+        fits = []
+        rounded = []
+        means = []
+        problems = []
         for target in range(table.y_shape[0] if table.y_shape else 1):
             blocks = one_target(table, target)
             design = design_of(blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
@@ -248,7 +256,8 @@ def set_smooth(model: Any, table: Table, fit: LinearFit, strength: float) -> Cer
     tolerance = CLOSED_FORM_TOLERANCE if rounded is None else SINGLE_TOLERANCE
     fit = fit if rounded is None else rounded
     model._set_coefficients(fit.coef, fit.intercept, table.y_shape, single=rounded is not None)
-    model.n_iter_, model.dual_gap_ = 1, 0.0
+    model.n_iter_ = 1
+    model.dual_gap_ = 0.0
     return Certificate(fit.kind, fit.value, tolerance, None, 1)  # type: ignore[arg-type]
 
 
@@ -256,11 +265,13 @@ def check_gram(model: Any, table: Table) -> None:
     """Look at a Gram matrix that was passed: it is not used, but a wrong one means that other data were meant."""
     if not hasattr(model.precompute, "__array__") or not table.in_memory:
         return
-    gram, owner = np.asarray(model.precompute, dtype=np.float64), type(model).__name__
+    gram = np.asarray(model.precompute, dtype=np.float64)
+    owner = type(model).__name__
     rows = table.X[:, [0, -1]]
     rows = (rows.toarray() if sp.issparse(rows) else rows).astype(np.float64)
     weight = np.ones(len(rows)) if table.weight is None else table.weight * (len(rows) / table.weight.sum())
-    mean, size = np.abs(weight @ rows) / len(rows), np.sqrt(weight @ rows**2 / len(rows))
+    mean = np.abs(weight @ rows) / len(rows)
+    size = np.sqrt(weight @ rows**2 / len(rows))
     if model.fit_intercept and (mean > _CENTRED * size).any():
         warnings.warn(
             f"{owner}: Gram matrix was provided but X was centered to fit intercept: recomputing Gram matrix.",
@@ -372,7 +383,8 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
         self._set_coefficients(fit.W, intercept, table.y_shape, single=rounded is not None)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(table.y_shape)
-        self.n_iter_, self.dual_gap_ = max(int(start is None), fit.n_iter), fit.gap.gap / design.weight
+        self.n_iter_ = max(int(start is None), fit.n_iter)
+        self.dual_gap_ = fit.gap.gap / design.weight
         return Certificate("gap", fit.value, self.tol, fit.value, max(1, self.n_iter_))
 
     def _fit_smooth(self, table: Table) -> Certificate:
@@ -450,7 +462,9 @@ def _newton_step(design: Design, W: Array, penalty: Penalty) -> Array | None:
     curvature = None if solver.model is None else solver.model.curvature(place[support])
     if curvature is None or (place[support] < 0).any():
         return None
-    w, l1, l2 = W[support, 0], penalty.l1[support], penalty.l2[support]
+    w = W[support, 0]
+    l1 = penalty.l1[support]
+    l2 = penalty.l2[support]
     slope = solver.gradient[support, 0] - l2 * w - l1 * np.sign(w)
     refined = W.copy()
     refined[support, 0] += np.linalg.lstsq(curvature + np.diag(l2), slope)[0]
@@ -509,13 +523,16 @@ def _long_residual(blocks: Blocks, W: Array, *, intercept: bool) -> tuple[Array,
     d, t = coef.shape
     total, x_sum, y_sum = (np.zeros(shape, dtype=np.longdouble) for shape in ((), d, t))
     for X, y, s in long_rows(blocks):
-        total, x_sum, y_sum = total + s.sum(), x_sum + X.T @ s, y_sum + s @ y
+        total = total + s.sum()
+        x_sum = x_sum + X.T @ s
+        y_sum = y_sum + s @ y
     x_mean, y_mean = (x_sum / total, y_sum / total) if intercept else (0 * x_sum, 0 * y_sum)
     level = y_mean - x_mean @ coef
     cross, r_sum, square = (np.zeros(shape, dtype=np.longdouble) for shape in ((d, t), t, ()))
     for X, y, s in long_rows(blocks):
         r = y - level - X @ coef
         weighted = s[:, None] * r
-        cross, r_sum = cross + X.T @ weighted, r_sum + weighted.sum(axis=0)
+        cross = cross + X.T @ weighted
+        r_sum = r_sum + weighted.sum(axis=0)
         square = square + (weighted * r).sum()
     return (cross - np.outer(x_mean, r_sum)).astype(np.float64), float(square)

@@ -66,7 +66,9 @@ Array = NDArray[np.float64]
 
 ALPHAS = Number(low=1, integer=True) | ArrayLike(Number(low=0.0))
 EPS = Number(low=0.0, high=1.0, low_open=True)
-_CHEAP_PATH, _FINE = 2**20, 1e-18  # numbers read in all looks of a path, below which it is solved to this gap
+# numbers read in all looks of a path, below which it is solved to this gap
+_CHEAP_PATH = 2**20
+_FINE = 1e-18
 _RESOLUTION = 1e-15  # scikit-learn's grid where y is constant
 
 
@@ -358,7 +360,8 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
         found = map_reduce(tasks, errors, lambda a, b: a + b, n_jobs=self.n_jobs)
         mse = np.array(found).reshape(len(ratios), len(splits), -1).transpose(0, 2, 1)
         best, chosen = self._choose(mse)
-        self.l1_ratio_, self.alpha_ = float(ratios[best]), float(grids[best][chosen])
+        self.l1_ratio_ = float(ratios[best])
+        self.alpha_ = float(grids[best][chosen])
         single = np.ndim(self.l1_ratio) == 0
         same = single or np.ndim(self.alphas) > 0
         self.mse_path_ = mse[0] if single else mse

@@ -60,7 +60,8 @@ class _PairwiseMetric:
     """A kernel of scikit-learn by name, as a function that compares, prints and can be copied."""
 
     def __init__(self, metric: str, parameters: dict[str, Any]) -> None:
-        self.metric, self.parameters = metric, parameters
+        self.metric = metric
+        self.parameters = parameters
         self.__name__ = metric
 
     def __call__(self, X: Any, Z: Any) -> Any:
@@ -90,7 +91,8 @@ def _adopted(kernel: Any) -> Kernel:
         if not simple:
             return ForeignKernel(kernel)
     if name in ("Sum", "Product"):
-        left, right = _adopted(kernel.k1), _adopted(kernel.k2)
+        left = _adopted(kernel.k1)
+        right = _adopted(kernel.k2)
         return left + right if name == "Sum" else left * right
     if name == "ConstantKernel":
         return _bounded(Constant(kernel.constant_value), value=kernel.constant_value_bounds)

@@ -126,14 +126,16 @@ class Kernel(PeerInterface, ABC):
         n_jobs : int or None
             Threads; the result is the same for any number.
         """
-        X, V = self._read(X), np.asarray(V, dtype=np.float64)
+        X = self._read(X)
+        V = np.asarray(V, dtype=np.float64)
         other = X if Z is None else self._read(Z, X)
         if V.ndim not in (1, 2) or len(V) != other.shape[0]:
             raise DataError(f"{type(self).__name__}: V must have {other.shape[0]} rows; got shape {V.shape}.")
         own = self._diagonal(X) if Z is None else None
         if single and not sp.issparse(X) and not sp.issparse(other) and self._is_invariant():
             centre = other.mean(axis=0)
-            X, V = (X - centre).astype(np.float32), V.astype(np.float32)
+            X = (X - centre).astype(np.float32)
+            V = V.astype(np.float32)
             other = X if Z is None else (other - centre).astype(np.float32)
         if own is not None and self._is_pointwise():
             return symmetric_products(self._between, X, own, V, n_jobs=n_jobs)
@@ -194,14 +196,16 @@ class Kernel(PeerInterface, ABC):
 
     def with_theta(self, theta: Any) -> Self:
         """Return the kernel with other hyperparameters, given by their logarithms."""
-        theta, at = np.asarray(theta, dtype=np.float64), 0
+        theta = np.asarray(theta, dtype=np.float64)
+        at = 0
         changes: dict[str, Any] = {}
         if theta.shape != self.theta.shape:
             raise ParameterError(f"{type(self).__name__}: theta must have shape {self.theta.shape}; got {theta.shape}.")
         for name in self._free():
             size = np.size(getattr(self, name))
             value = np.exp(theta[at : at + size])
-            changes[name], at = (float(value[0]) if np.ndim(getattr(self, name)) == 0 else value), at + size
+            changes[name] = float(value[0]) if np.ndim(getattr(self, name)) == 0 else value
+            at = at + size
         return dataclasses.replace(self, **changes)
 
     def hold(self, *names: str) -> Self:
@@ -306,13 +310,16 @@ class Stationary(Kernel):
 
     def squared_distances(self, X: Any, Z: Any) -> Array:
         """Return r² between all points, of shape (n, m)."""
-        X, Z = self._scaled(X), self._scaled(Z)
+        X = self._scaled(X)
+        Z = self._scaled(Z)
         if not sp.issparse(X) and not sp.issparse(Z):  # far from zero, squares would drown the differences
             centre = X.mean(axis=0) if len(X) else 0.0
-            X, Z = X - centre, Z - centre
+            X = X - centre
+            Z = Z - centre
             if X.dtype == np.float32:  # six digits were asked for, and time
                 return _squares_at_once(X, Z)
-        own, other = squares(X), squares(Z)
+        own = squares(X)
+        other = squares(Z)
         if not sp.issparse(X) and not sp.issparse(Z) and max(own.max(initial=0.0), other.max(initial=0.0)) > _FAR:
             return np.asarray(cdist(X, Z, "sqeuclidean"))
         out = inner(X, Z)

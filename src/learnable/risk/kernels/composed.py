@@ -49,7 +49,8 @@ class _Pair(Kernel):
 
     def with_theta(self, theta: Any) -> Self:
         """Return the kernel with other hyperparameters."""
-        theta, size = np.asarray(theta, dtype=np.float64), len(self.left.theta)
+        theta = np.asarray(theta, dtype=np.float64)
+        size = len(self.left.theta)
         return replace(self, left=self.left.with_theta(theta[:size]), right=self.right.with_theta(theta[size:]))
 
     def hold(self, *names: str) -> Self:
@@ -115,7 +116,8 @@ class Product(_Pair):
         return self.left._diagonal(X) * self.right._diagonal(X)
 
     def _gradients(self, X: Any) -> list[Array]:
-        left, right = self.left(X), self.right(X)
+        left = self.left(X)
+        right = self.right(X)
         return [part * right for part in self.left._gradients(X)] + [left * part for part in self.right._gradients(X)]
 
     def weighted_gradient(self, X: Any, S: Array) -> Array:
@@ -200,7 +202,8 @@ class Scaled(_Wrapped):
 
     def with_theta(self, theta: Any) -> Self:
         """Return the kernel with other hyperparameters."""
-        theta, own = np.asarray(theta, dtype=np.float64), len(self._free())
+        theta = np.asarray(theta, dtype=np.float64)
+        own = len(self._free())
         scale = float(np.exp(theta[0])) if own else self.scale
         return replace(self, scale=scale, inner=self.inner.with_theta(theta[own:]))
 
@@ -312,7 +315,8 @@ class FunctionKernel(Kernel):
     def _between(self, X: Any, Z: Any) -> Array:
         shape = X.shape[0], Z.shape[0]
         if self.pairwise:
-            X, Z = dense(X), dense(Z)
+            X = dense(X)
+            Z = dense(Z)
             K = np.array([[self._of_two(x, z) for z in Z] for x in X]).reshape(shape)
         else:
             found = self.function(X, Z)

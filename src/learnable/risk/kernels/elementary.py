@@ -324,7 +324,8 @@ class Periodic(Kernel):
         return np.ones(X.shape[0])
 
     def _gradients(self, X: Any) -> list[Array]:
-        parts, K = [], self._between(X, X)
+        parts = []
+        K = self._between(X, X)
         if "length_scale" not in self.fixed:
             parts.append(4.0 / self.length_scale**2 * self._sines(X, X) * K)
         if "period" not in self.fixed:

@@ -88,7 +88,8 @@ class PeerInterface:
             value = np.atleast_1d(one.value)
             low, high = one.bounds.T
             if not one.stated:
-                low, high = np.minimum(low, value), np.maximum(high, value)
+                low = np.minimum(low, value)
+                high = np.maximum(high, value)
             rows.append(np.column_stack([low, high]))
         with np.errstate(divide="ignore"):
             return np.log(np.concatenate(rows)) if rows else np.zeros((0, 2))
@@ -189,8 +190,11 @@ class PeerInterface:
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters in place, as a search over `kernel__length_scale` asks for; names of both libraries do."""
-        known, changes, inner = self._changeable(), {}, dict[str, dict[str, Any]]()
-        fixed, limits = list(self.fixed), {name: (name, low, high) for name, low, high in self.limits}
+        known = self._changeable()
+        changes = {}
+        inner = dict[str, dict[str, Any]]()
+        fixed = list(self.fixed)
+        limits = {name: (name, low, high) for name, low, high in self.limits}
         for key, value in params.items():
             head, _, tail = key.partition("__")
             if key in known:

@@ -56,7 +56,8 @@ class RKHSFunction:
     coefficients: Array
 
     def __post_init__(self) -> None:
-        points, c = read_points(self.points), np.asarray(self.coefficients, dtype=np.float64)
+        points = read_points(self.points)
+        c = np.asarray(self.coefficients, dtype=np.float64)
         if c.ndim not in (1, 2) or len(c) != points.shape[0] or not np.isfinite(c).all():
             raise DataError(f"RKHSFunction: there must be a finite coefficient for each of {points.shape[0]} points.")
         object.__setattr__(self, "points", points)
@@ -208,7 +209,8 @@ def mercer_expansion(kernel: Kernel, X: Any, n_components: int | None = None) ->
     """
     points = read_points(X)
     values, vectors = np.linalg.eigh(kernel._between(points, points))
-    values, vectors = values[::-1], vectors[:, ::-1]
+    values = values[::-1]
+    vectors = vectors[:, ::-1]
     n = len(values)
     kept = values > 10.0 * _EPSILON * n * values[0]
     kept[n if n_components is None else n_components :] = False

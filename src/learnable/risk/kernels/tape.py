@@ -63,8 +63,10 @@ def _record(kernel: Kernel, X: Any, Z: Any, same: bool) -> Tape:
         return Tape(kernel(X), lambda S: kernel.weighted_gradient(X, S), True)
 
     def back(S: Array) -> Array:  # S is a corner of a symmetric matrix over all points
-        n, both = len(X), np.zeros((len(X) + len(Z),) * 2)
-        both[:n, n:], both[n:, :n] = 0.5 * S, 0.5 * S.T
+        n = len(X)
+        both = np.zeros((len(X) + len(Z),) * 2)
+        both[:n, n:] = 0.5 * S
+        both[n:, :n] = 0.5 * S.T
         return kernel.weighted_gradient(np.concatenate([X, Z]), both)
 
     return Tape(kernel._between(X, Z), back, True)
@@ -73,12 +75,14 @@ def _record(kernel: Kernel, X: Any, Z: Any, same: bool) -> Tape:
 @_record.register
 def _(kernel: Sum, X: Any, Z: Any, same: bool) -> Tape:
     if isinstance(kernel.right, White) and same:
-        left, noise = _record(kernel.left, X, Z, same), kernel.right
+        left = _record(kernel.left, X, Z, same)
+        noise = kernel.right
         K = left.owned()
         K.flat[:: len(K) + 1] += noise.noise
         level = [noise.noise] if noise._free() else []
         return Tape(K, lambda S: np.r_[left.back(S), [v * float(np.trace(S)) for v in level]], True)
-    left, right = _record(kernel.left, X, Z, same), _record(kernel.right, X, Z, same)
+    left = _record(kernel.left, X, Z, same)
+    right = _record(kernel.right, X, Z, same)
     return Tape(left.K + right.K, lambda S: np.r_[left.back(S), right.back(S)], True)
 
 
@@ -86,7 +90,8 @@ def _(kernel: Sum, X: Any, Z: Any, same: bool) -> Tape:
 def _(kernel: Product, X: Any, Z: Any, same: bool) -> Tape:
     if isinstance(kernel.left, Constant):
         return _scaled(kernel.left.value, bool(kernel.left._free()), _record(kernel.right, X, Z, same))
-    left, right = _record(kernel.left, X, Z, same), _record(kernel.right, X, Z, same)
+    left = _record(kernel.left, X, Z, same)
+    right = _record(kernel.right, X, Z, same)
     return Tape(left.K * right.K, lambda S: np.r_[left.back(S * right.K), right.back(S * left.K)], True)
 
 
@@ -145,7 +150,8 @@ def _(kernel: Periodic, X: Any, Z: Any, same: bool) -> Tape:
     K = np.exp(-2.0 / kernel.length_scale**2 * sines)
 
     def back(S: Array) -> Array:
-        parts, S = [], S * K
+        parts = []
+        S = S * K
         if "length_scale" not in kernel.fixed:
             parts.append(4.0 / kernel.length_scale**2 * _dot(S, sines))
         if "period" not in kernel.fixed:
@@ -182,9 +188,11 @@ def _of_length_scale(kernel: Stationary, X: Any, Z: Any, M: Array, same: bool) -
         return np.zeros(0)
     if same:
         M.flat[:: len(M) + 1] = 0.0  # a point is at no distance of itself: of sums of squares, rounding would be left
-    x, z = dense(kernel._scaled(X)), dense(kernel._scaled(Z))
+    x = dense(kernel._scaled(X))
+    z = dense(kernel._scaled(Z))
     centre = x.mean(axis=0) if len(x) else 0.0
-    x, z = x - centre, z - centre
+    x = x - centre
+    z = z - centre
     right = M @ np.column_stack([np.ones(len(z)), z])  # sums of the rows too, in one pass
     columns = right[:, 0] if same else M.sum(axis=0)
     sums = right[:, 0] @ (x * x) + columns @ (z * z) - 2.0 * np.einsum("ij,ij->j", x, right[:, 1:])
@@ -217,14 +225,16 @@ def record_diagonal(kernel: Kernel, X: Any, *, noise: bool = True) -> DiagonalTa
 
 def _diagonal(kernel: Kernel, X: Any, noise: bool) -> DiagonalTape:
     if isinstance(kernel, (Sum, Product)):
-        left, right = _diagonal(kernel.left, X, noise), _diagonal(kernel.right, X, noise)
+        left = _diagonal(kernel.left, X, noise)
+        right = _diagonal(kernel.right, X, noise)
         if isinstance(kernel, Sum):
             return DiagonalTape(left.k + right.k, lambda c: np.r_[left.back(c), right.back(c)])
         return DiagonalTape(left.k * right.k, lambda c: np.r_[left.back(c * right.k), right.back(c * left.k)])
     if isinstance(kernel, Restricted):
         return _diagonal(kernel.inner, kernel._some(X), noise)
     if isinstance(kernel, Scaled):
-        inside, scale = _diagonal(kernel.inner, X, noise), kernel.scale
+        inside = _diagonal(kernel.inner, X, noise)
+        scale = kernel.scale
         own = kernel._free()
         return DiagonalTape(
             scale * inside.k, lambda c: np.r_[[scale * float(c @ inside.k)] if own else [], scale * inside.back(c)]

@@ -506,7 +506,8 @@ class DevianceLoss:
 
     def conjugate(self, y: Array, u: Array) -> Array:
         """Return the supremum of uz - V(y, z), by bisection between p = 1 and 2; inf where V is not convex."""
-        p, u = self.power, np.asarray(u, dtype=np.float64) + np.zeros_like(y)
+        p = self.power
+        u = np.asarray(u, dtype=np.float64) + np.zeros_like(y)
         if not self.convex:
             return np.full(u.shape, np.inf)
         if p == 0:
@@ -526,7 +527,8 @@ class DevianceLoss:
             for _ in range(_HALVINGS):
                 middle = 0.5 * (low + high)
                 above = self.gradient(y, middle) >= u
-                low, high = np.where(above, low, middle), np.where(above, middle, high)
+                low = np.where(above, low, middle)
+                high = np.where(above, middle, high)
             z = np.where(y > 0, high, np.log(np.maximum(u, 1e-300)) / (2 - p))
             best = u * z - self.value(y, z)
             return np.where((y > 0) | (u > 0), best, np.where(u == 0, 0.0, np.inf))
@@ -549,9 +551,11 @@ class DevianceLoss:
         """Return m and a, whose difference is the slope."""
         p = self.power
         if self.link == "log":
-            m, factor = np.exp((2 - p) * z), np.exp((1 - p) * z)
+            m = np.exp((2 - p) * z)
+            factor = np.exp((1 - p) * z)
         else:
-            m, factor = z ** (1 - p), z**-p
+            m = z ** (1 - p)
+            factor = z**-p
         return m + np.zeros_like(y), np.where(y == 0, 0.0, y * factor)
 
 

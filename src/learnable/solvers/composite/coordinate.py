@@ -87,7 +87,8 @@ def penalised_gap(W: Array, gradient: Array, residual_square: float, penalty: Pe
     P − D is summed from terms that are not negative, so that it keeps its digits far below the rounding of P.
     """
     size = np.empty(len(W))
-    W, gradient = np.ascontiguousarray(W), np.ascontiguousarray(gradient)
+    W = np.ascontiguousarray(W)
+    gradient = np.ascontiguousarray(gradient)
     return Gap(*gap_terms(W, gradient, float(residual_square), *penalty, size), size)
 
 
@@ -118,7 +119,9 @@ class GramQuadratic:
     """The quadratic by G = AᵀA and C = Aᵀb: no rows are needed any more. G may have room for more columns."""
 
     def __init__(self, gram: Array, cross: Array, square: float, W: Array | None = None) -> None:
-        self.G, self.C, self.square = gram, cross, square
+        self.G = gram
+        self.C = cross
+        self.square = square
         self.W = np.zeros_like(cross)
         self.g = self.held = cross.copy()
         if W is not None and W.any():
@@ -127,7 +130,8 @@ class GramQuadratic:
     def epochs(self, penalty: Penalty, n_epochs: int, floor: float) -> float:
         """Visit every coordinate."""
         if self.W.shape[1] == 1:
-            w, g = self.W.reshape(-1), self.g.reshape(-1)
+            w = self.W.reshape(-1)
+            g = self.g.reshape(-1)
             return gram_epochs(self.G, penalty.l1, penalty.l2, penalty.positive, w, g, n_epochs, floor)
         return gram_row_epochs(self.G, penalty.l1, penalty.l2, self.W, self.g, n_epochs, floor)
 
@@ -135,7 +139,8 @@ class GramQuadratic:
         """Run epochs while they are few and small, until P − D ≤ goal·max(D, floor); return their number."""
         if self.W.shape[1] > 1 or len(self.W) > _FEW_COLUMNS:
             return 0
-        size, most = np.empty(len(self.W)), min(_LATE, max_epochs)
+        size = np.empty(len(self.W))
+        most = min(_LATE, max_epochs)
         return gram_descent(self.G, self.C, self.square, *penalty, self.W, self.g, size, goal, floor, most)
 
     def gradient(self) -> Array:
@@ -191,7 +196,9 @@ def descend(
         Called as `progress(epochs, relative gap)`; True stops.
     """
     base = 0.5 * model.square
-    n_epochs, stuck, best = 0, 0, np.inf
+    n_epochs = 0
+    stuck = 0
+    best = np.inf
     if start is not None and isinstance(model, GramQuadratic):
         n_epochs = model.first_epochs(penalty, goal, FLOOR * start, max_epochs)
     while True:
@@ -212,7 +219,8 @@ def descend(
         n_epochs += len(iterates) - 1
         # Rounding: nothing moves any more, or the gap is that of rounding and does not fall.
         still = largest <= 1e-30 * base or (gap.gap > 0.9 * best and gap.gap <= _NOISE * gap.primal)
-        stuck, best = stuck + 1 if still else 0, min(best, gap.gap)
+        stuck = stuck + 1 if still else 0
+        best = min(best, gap.gap)
         if len(iterates) == _BATCH + 1:
             extrapolate(model, penalty, iterates, late=n_epochs >= _LATE)
 
@@ -296,8 +304,13 @@ def coordinate_descent(
 Rows = NDArray[np.intp]
 
 _MOST_NEWTON = 3000  # coefficients on the support for which a Newton step is tried
-_SINGLE, _EXACT, _CORRECTIONS = 200, 1e-9, 9  # coefficients from which a factor of half the digits pays; its goal
-_MOST_ACTIVE, _MOST_CROSSINGS = 300, 20  # the same for steps that end at changes of sign, and how many of them
+# coefficients from which a factor of half the digits pays; its goal
+_SINGLE = 200
+_EXACT = 1e-9
+_CORRECTIONS = 9
+# the same for steps that end at changes of sign, and how many of them
+_MOST_ACTIVE = 300
+_MOST_CROSSINGS = 20
 
 
 def row_norms(rows: Array) -> Array:
@@ -324,7 +337,8 @@ def extrapolate(model: Quadratic, penalty: Penalty, iterates: list[Array], *, la
 
 
 def _candidates(model: Quadratic, penalty: Penalty, iterates: list[Array], late: bool) -> Iterator[Array | None]:
-    W, settled = iterates[-1], _settled_support(iterates)
+    W = iterates[-1]
+    settled = _settled_support(iterates)
     yield _newton_point(model, penalty, W, settled)
     yield _active_set_point(model, penalty, W, _support(W) if late else settled)
     yield _row_newton_point(model, penalty, W)
@@ -353,7 +367,8 @@ def _active_set_point(model: Quadratic, penalty: Penalty, W: Array, support: Row
     if support is None or len(support) > _MOST_ACTIVE or (H := model.curvature(support)) is None:
         return None
     w, sign, slope = _slope_on(model, penalty, W, support)
-    l2, kept = penalty.l2[support], np.arange(len(support))
+    l2 = penalty.l2[support]
+    kept = np.arange(len(support))
     for _ in range(_MOST_CROSSINGS):
         step = _solved(H[np.ix_(kept, kept)], l2[kept], slope[kept])
         if step is None:
@@ -378,7 +393,8 @@ def _row_newton_point(model: Quadratic, penalty: Penalty, W: Array) -> Array | N
 
     A row that a step would turn round becomes zero, and a step is shortened until P falls.
     """
-    rows, t = np.flatnonzero(W.any(axis=1)), W.shape[1]
+    rows = np.flatnonzero(W.any(axis=1))
+    t = W.shape[1]
     if t == 1 or not 0 < len(rows) * t <= _MOST_ACTIVE or (G := model.curvature(rows)) is None:
         return None
     l1, l2, _ = penalty.at(rows)
@@ -389,7 +405,8 @@ def _row_newton_point(model: Quadratic, penalty: Penalty, W: Array) -> Array | N
         norm = row_norms(w)
         return float(((0.5 * (G @ w) - linear) * w).sum() + l1 @ norm + 0.5 * l2 @ (norm * norm))
 
-    w, here = start, objective(start)
+    w = start
+    here = objective(start)
     for _ in range(_MOST_CROSSINGS):
         kept = np.flatnonzero(w.any(axis=1))
         step = _row_newton_step(G[np.ix_(kept, kept)], (linear - G @ w)[kept], l1[kept], l2[kept], w[kept])
@@ -403,7 +420,9 @@ def _row_newton_point(model: Quadratic, penalty: Penalty, W: Array) -> Array | N
                 break
         else:
             break
-        w, fall, here = new, here - value, value
+        w = new
+        fall = here - value
+        here = value
         if not w.any() or fall <= 1e-15 * abs(here):
             break
     point = W.copy()
@@ -437,7 +456,8 @@ def _settled_support(iterates: list[Array]) -> Rows | None:
 def _slope_on(model: Quadratic, penalty: Penalty, W: Array, support: Rows) -> tuple[Array, Array, Array]:
     """Return the coefficients, their signs and minus the derivative of P, on the support."""
     l1, l2, _ = penalty.at(support)
-    w, sign = W[support, 0].copy(), np.sign(W[support, 0])
+    w = W[support, 0].copy()
+    sign = np.sign(W[support, 0])
     return w, sign, model.gradient()[support, 0] - l2 * w - l1 * sign
 
 
@@ -467,14 +487,17 @@ def _refined(H: Array, rhs: Array) -> Array | None:
     factor, info = lapack.spotrf(F.T, lower=1, overwrite_a=1, clean=0)
     if info != 0:
         return None
-    x, residual, size = np.zeros_like(rhs), rhs, float(np.linalg.norm(rhs))
+    x = np.zeros_like(rhs)
+    residual = rhs
+    size = float(np.linalg.norm(rhs))
     goal = _EXACT * size
     for _ in range(_CORRECTIONS):
         if size <= goal:
             return x
         x = x + size * lapack.spotrs(factor, (residual / size).astype(np.float32), lower=1)[0]
         residual = rhs - H @ x
-        before, size = size, float(np.linalg.norm(residual))
+        before = size
+        size = float(np.linalg.norm(residual))
         if not size < 0.1 * before:
             return None
     return None

@@ -60,11 +60,14 @@ class SparseDesign:
         root = np.ones(n) if self.root is None else self.root
         moments = np.empty((2, d))
         self._over_columns(lambda part, entries: sparse_column_sums(*entries, root, moments[:, part]))
-        self.sums, squares = moments[0].copy(), moments[1]  # √sᵀ√s x = Σ s x
+        # √sᵀ√s x = Σ s x
+        self.sums = moments[0].copy()
+        squares = moments[1]
         self.x_mean = self.sums / self.weight if intercept else np.zeros(d)
         norm = squares - self.weight * self.x_mean**2
         self.norm = np.where(norm <= 1e-14 * squares, 0.0, norm)
-        self.cross, self.work = self.products(self.b), int(self.X.nnz)
+        self.cross = self.products(self.b)
+        self.work = int(self.X.nnz)
 
     def thinned(self) -> None:
         """Return None: sparse columns are short."""
@@ -81,7 +84,8 @@ class SparseDesign:
         X = self.X
         bounds = np.searchsorted(X.indptr, np.arange(0, X.indptr[-1] + _CHUNK, _CHUNK))
         bounds = np.unique(np.clip(np.r_[0, bounds, X.shape[1]], 0, X.shape[1])).tolist()
-        indices, indptr = unsigned(X.indices), unsigned(X.indptr)
+        indices = unsigned(X.indices)
+        indptr = unsigned(X.indptr)
 
         def of_columns(part: tuple[int, int]) -> None:
             task(slice(*part), (X.data, indices, indptr[part[0] : part[1] + 1]))
@@ -124,12 +128,18 @@ class SparseQuadratic:
     """The quadratic by sparse columns with implicit centring: r + offset·√s is the residual about the mean."""
 
     def __init__(self, X: Any, sums: Array, norm: Array, b: Array, root: Array | None, W: Array) -> None:
-        self.X, self.sums, self.norm, self.b, self.W = X, sums, norm, b[:, 0], W.copy()
+        self.X = X
+        self.sums = sums
+        self.norm = norm
+        self.b = b[:, 0]
+        self.W = W.copy()
         self.root = np.ones(len(b)) if root is None else root
         self.square = float(self.b @ self.b)
         self.held = np.zeros(len(self.b) + 1)
-        self.r, self.offset = self.held[:-1], self.held[-1:]
-        self.indices, self.indptr = unsigned(X.indices), unsigned(X.indptr)
+        self.r = self.held[:-1]
+        self.offset = self.held[-1:]
+        self.indices = unsigned(X.indices)
+        self.indptr = unsigned(X.indptr)
         self.move(W)
 
     def epochs(self, penalty: Penalty, n_epochs: int, floor: float) -> float:
@@ -199,7 +209,9 @@ _MANY_LOOKS = 20  # penalties for which a copy in single precision pays
 _CLEARLY_BELOW = 0.98  # share of λ₁ up to which a correlation needs no exact digits
 _FIRST_ROWS = 1024  # enough for provisional means
 _FAR = 1e4  # means beyond this many deviations are subtracted in a copy: implicit centring would lose digits
-_THIN, _RUNS = 4096, 16  # rows of a thinned design, at least, and the runs of neighbours in which they are taken
+# rows of a thinned design, at least, and the runs of neighbours in which they are taken
+_THIN = 4096
+_RUNS = 16
 
 
 class DenseDesign:
@@ -222,9 +234,13 @@ class DenseDesign:
         if not (self.by_columns or self.X.flags.c_contiguous):
             self.X = np.ascontiguousarray(self.X)
         n, d = self.X.shape
-        self.y, self.sample_weight, self.intercept, self.n_jobs = y, weight, intercept, n_jobs
+        self.y = y
+        self.sample_weight = weight
+        self.intercept = intercept
+        self.n_jobs = n_jobs
         self.root, self.weight, self.y_mean, self.b = scaled_targets(y, weight, n, intercept)
-        self.shape, self.work = (d, self.b.shape[1]), n * d
+        self.shape = (d, self.b.shape[1])
+        self.work = n * d
         self.square = float((self.b * self.b).sum())
         self.x_mean, self.norm, self.cross = self._sums()
         spread = np.sqrt(self.norm / self.weight)
@@ -272,7 +288,8 @@ class DenseDesign:
             sums = map_reduce(slices(n, max(1, _DENSE_CHUNK // d)), of_rows, _add, n_jobs=self.n_jobs).T
         with np.errstate(over="ignore", invalid="ignore"):  # callers check the norms for inf and NaN
             offset = sums[:, 0] / self.weight if self.intercept else np.zeros(d)
-            mean, square = shift + offset, sums[:, 1] - self.weight * offset**2
+            mean = shift + offset
+            square = sums[:, 1] - self.weight * offset**2
             square = np.where(square <= (NOISE * np.abs(mean)) ** 2 * self.weight, 0.0, square)
         return mean, square, np.where(square[:, None] > 0, sums[:, 2:], 0.0)
 
@@ -322,7 +339,8 @@ class DenseDesign:
 
     def model(self, columns: Rows, W: Array, last: Any) -> Quadratic:
         """Return a Gram model while the columns are not many more than the rows, else one of columns."""
-        n, k = self.X.shape[0], len(columns)
+        n = self.X.shape[0]
+        k = len(columns)
         if n > _MOST_STORED:
             return self._tiled_model(columns, W, last)
         known = 0 if last is None else len(last.W)
@@ -343,7 +361,8 @@ class DenseDesign:
 
     def _tiled_model(self, columns: Rows, W: Array, last: Any) -> GramQuadratic:
         """Return the Gram model of many rows."""
-        known, k = 0 if last is None else len(last.W), len(columns)
+        known = 0 if last is None else len(last.W)
+        k = len(columns)
 
         def products(rows: slice) -> Array:
             A = self.columns(columns, rows)
@@ -388,7 +407,8 @@ class DenseDesign:
         size = float(np.sqrt(square))
         if size == 0.0:
             return np.zeros(self.shape)
-        rough, short = np.empty(self.shape[0], dtype=np.float32), (r[:, 0] / size).astype(np.float32)
+        rough = np.empty(self.shape[0], dtype=np.float32)
+        short = (r[:, 0] / size).astype(np.float32)
 
         def look(part: slice) -> None:
             np.matmul(self.single[part], short, out=rough[part])  # type: ignore[index]
@@ -412,7 +432,9 @@ class ColumnQuadratic:
     """The quadratic by its columns: for more columns than rows."""
 
     def __init__(self, A: Array, b: Array, W: Array) -> None:
-        self.A, self.b, self.W = A[: len(W)], b[:, 0], W.copy()
+        self.A = A[: len(W)]
+        self.b = b[:, 0]
+        self.W = W.copy()
         self.square = float(self.b @ self.b)
         self.norm = np.einsum("ij,ij->i", self.A, self.A)
         self.r = self.held = np.empty_like(self.b)

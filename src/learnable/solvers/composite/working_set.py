@@ -29,14 +29,18 @@ from .designs import NOISE, DenseDesign, SparseDesign
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_FIRST, _FIRST_SHARE = 100, 100  # columns of the first working set, at least, and as a share of all
+# columns of the first working set, at least, and as a share of all
+_FIRST = 100
+_FIRST_SHARE = 100
 _GROWTH = 0.5  # times the working set that may enter at once
 _SPARE = 1.25  # columns per coefficient that is not zero
 _INNER = 0.2  # share of the tolerance to which the working problem is solved in the end
 _EARLY = 0.05  # share of the gap to which it is solved before that
 _MOST_ROUNDS = 200
 _MOST_MOMENTS = 32  # columns for which one pass for all second moments is cheaper than passes for working sets
-_MANY_LOOKS, _MOST_REPEATED = 20, 512  # the same for so many penalties
+# the same for so many penalties
+_MANY_LOOKS = 20
+_MOST_REPEATED = 512
 _ROUGH = 0.01  # gap to which a problem with few of the rows is solved
 _CLOSE = 0.8  # share of λ₁ from which its columns are taken over
 
@@ -79,8 +83,11 @@ class MomentDesign:
         diagonal = moments.gram.diagonal().copy()
         diagonal[diagonal <= (NOISE * np.abs(moments.x_mean)) ** 2 * moments.weight] = 0.0
         self.norm = np.maximum(diagonal, 0.0)
-        self.cross, self.work = np.where(self.norm[:, None] > 0, moments.cross, 0.0), diagonal.size**2
-        self.x_mean, self.y_mean, self.weight = moments.x_mean, moments.y_mean, moments.weight
+        self.cross = np.where(self.norm[:, None] > 0, moments.cross, 0.0)
+        self.work = diagonal.size**2
+        self.x_mean = moments.x_mean
+        self.y_mean = moments.y_mean
+        self.weight = moments.weight
 
     def thinned(self) -> Design | None:
         """Return None: there are no rows."""
@@ -88,10 +95,12 @@ class MomentDesign:
 
     def model(self, columns: Rows, W: Array, last: Any) -> Quadratic:
         """Return the quadratic in all columns."""
-        G, C = self.moments.gram, self.moments.cross
+        G = self.moments.gram
+        C = self.moments.cross
         kept = self.norm > 0
         if not kept.all():
-            G, C = np.where(np.outer(kept, kept), G, 0.0), np.where(kept[:, None], C, 0.0)
+            G = np.where(np.outer(kept, kept), G, 0.0)
+            C = np.where(kept[:, None], C, 0.0)
         return GramQuadratic(np.ascontiguousarray(G), np.ascontiguousarray(C), self.square, W)
 
     def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
@@ -104,7 +113,8 @@ def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = No
 
     `n_looks` is the number of penalties for which it will be solved.
     """
-    n, d = blocks.n_rows, blocks.n_columns
+    n = blocks.n_rows
+    d = blocks.n_columns
     few = min(n, _MOST_MOMENTS) if n_looks < _MANY_LOOKS else _MOST_REPEATED
     if not blocks.in_memory or (not blocks.sparse and d <= few):
         return MomentDesign(centred_moments(blocks, intercept=intercept, n_jobs=n_jobs))
@@ -141,7 +151,8 @@ class WorkingSet:
             first = np.flatnonzero(start.any(axis=1) & (design.norm > 0))
         self._add(first, None if start is None else start[first])
         if start is None:
-            self.gradient, self.square = design.cross.copy(), design.square
+            self.gradient = design.cross.copy()
+            self.square = design.square
         else:
             self.gradient, self.square = design.residual(self.model, self.columns)
 
@@ -166,7 +177,8 @@ class WorkingSet:
 
         Where all columns are in the model, a last Newton step usually ends at the optimum itself; `exact` asks for it.
         """
-        design, base = self.design, 0.5 * self.design.square
+        design = self.design
+        base = 0.5 * self.design.square
         if design.whole and self.model is not None:
             return self._solve_whole(self.model, penalty, tol, max_iter, progress, exact)
         norm = np.sqrt(design.norm + penalty.l2)
@@ -174,7 +186,9 @@ class WorkingSet:
         strong = self._strong_columns(penalty)
         if strong is None and not len(self.columns):
             strong = self._rough_columns(penalty, progress)
-        n_epochs, stopped, stalled = 0, False, 0
+        n_epochs = 0
+        stopped = False
+        stalled = 0
         for _ in range(_MOST_ROUNDS):
             W = self.coefficients()
             gap = penalised_gap(W, self.gradient, self.square, penalty)
@@ -195,7 +209,8 @@ class WorkingSet:
                 max_epochs=max_iter - n_epochs,
                 progress=lambda epochs, inner, done=n_epochs: progress(done + epochs, inner),  # type: ignore[misc]
             )
-            n_epochs, stopped = n_epochs + found.n_epochs, found.stopped
+            n_epochs = n_epochs + found.n_epochs
+            stopped = found.stopped
             stalled = 0 if len(chosen) or found.n_epochs else stalled + 1
             self.gradient, self.square = design.residual(self.model, self.columns, penalty.l1)
         self.last_l1 = penalty.l1
@@ -248,9 +263,11 @@ class WorkingSet:
         if strong is not None:
             return outside[strong[outside]]
         support = int(np.count_nonzero(self.model.W.any(axis=1)))  # type: ignore[union-attr]
-        size, l1 = gap.size[outside], penalty.l1[outside]
+        size = gap.size[outside]
+        l1 = penalty.l1[outside]
         wrong = int(np.count_nonzero(size > l1))
-        present, first = len(self.columns), max(_FIRST, len(alive) // _FIRST_SHARE)
+        present = len(self.columns)
+        first = max(_FIRST, len(alive) // _FIRST_SHARE)
         number = max(max(first, int(_SPARE * support)) - present, min(wrong, max(first, int(_GROWTH * present))))
         if number >= len(outside):
             return outside

@@ -169,10 +169,13 @@ class Constraints:
         fixed = np.flatnonzero(program.lower == program.upper)
         below = np.setdiff1d(program.bounded_below, fixed)
         above = np.setdiff1d(program.bounded_above, fixed)
-        A, G, n = program.A, program.G, len(program.q)
+        A = program.A
+        G = program.G
+        n = len(program.q)
         one = sp.eye_array(n, format="csr")[fixed]
         if program.sparse:
-            A, G = sp.csr_array(sp.vstack([sp.csr_array(A), one])), sp.csr_array(G)
+            A = sp.csr_array(sp.vstack([sp.csr_array(A), one]))
+            G = sp.csr_array(G)
         elif len(fixed):
             A = np.concatenate([A, one.toarray()])
         b = np.concatenate([program.b, program.lower[fixed]])
@@ -193,17 +196,23 @@ class Constraints:
 
     def bound_diagonal(self, w: Array) -> Array:
         """Return the diagonal of GᵀWG over the bounds."""
-        m, out = self.G.shape[0], np.zeros(self.A.shape[1])
+        m = self.G.shape[0]
+        out = np.zeros(self.A.shape[1])
         out[self.below] += w[m : m + len(self.below)]
         out[self.above] += w[m + len(self.below) :]
         return out
 
     def named(self, nu: Array, z: Array) -> Multipliers:
         """Return the multipliers by what they belong to."""
-        m, k, n = self.G.shape[0], len(nu) - len(self.fixed), self.A.shape[1]
-        lower, upper = np.zeros(n), np.zeros(n)
-        lower[self.below], upper[self.above] = z[m : m + len(self.below)], z[m + len(self.below) :]
-        lower[self.fixed], upper[self.fixed] = np.maximum(-nu[k:], 0.0), np.maximum(nu[k:], 0.0)
+        m = self.G.shape[0]
+        k = len(nu) - len(self.fixed)
+        n = self.A.shape[1]
+        lower = np.zeros(n)
+        upper = np.zeros(n)
+        lower[self.below] = z[m : m + len(self.below)]
+        upper[self.above] = z[m + len(self.below) :]
+        lower[self.fixed] = np.maximum(-nu[k:], 0.0)
+        upper[self.fixed] = np.maximum(nu[k:], 0.0)
         return Multipliers(z[:m], nu[:k], lower, upper)
 
     def lowest_curvature(self) -> float:
@@ -235,10 +244,13 @@ class Constraints:
         self, program: QuadraticProgram, active: NDArray[np.bool_], x: Array, nu: Array, z: Array
     ) -> tuple[Array, Array, Array]:
         """Minimise with the active constraints as equations; start refinement at (x, ν, z)."""
-        m, nb = self.G.shape[0], len(self.below)
-        at_low, at_high = self.below[active[m : m + nb]], self.above[active[m + nb :]]
+        m = self.G.shape[0]
+        nb = len(self.below)
+        at_low = self.below[active[m : m + nb]]
+        at_high = self.above[active[m + nb :]]
         point = x.copy()
-        point[at_low], point[at_high] = self.program.lower[at_low], self.program.upper[at_high]
+        point[at_low] = self.program.lower[at_low]
+        point[at_high] = self.program.upper[at_high]
         free = np.ones(len(x), dtype=bool)
         free[at_low] = free[at_high] = False
         rows = np.flatnonzero(active[:m])
@@ -276,15 +288,18 @@ class System(NamedTuple):
     ) -> tuple[Array, Array, Array]:
         """Return dx, dν and dz."""
         solution = self.approximate(a, b, c) if start is None else start
-        lowest, best = np.inf, solution
+        lowest = np.inf
+        best = solution
         for _ in range(_REFINEMENTS):
             dx, d_nu, dz = solution
             r_a = a - self.P @ dx - self.rows.A.T @ d_nu - self.rows.back(dz)
-            r_b, r_c = b - self.rows.A @ dx, c - self.rows.apply(dx) + self.inverse_weight * dz
+            r_b = b - self.rows.A @ dx
+            r_c = c - self.rows.apply(dx) + self.inverse_weight * dz
             size = max(float(np.abs(r).max(initial=0.0)) for r in (r_a, r_b, r_c))
             if not size < 0.5 * lowest:
                 break
-            best, lowest = solution, size
+            best = solution
+            lowest = size
             if size == 0.0:
                 break
             more = self.approximate(r_a, r_b, r_c)
@@ -321,11 +336,14 @@ def _dense(P: Array, rows: Constraints, inverse_weight: Array) -> Solve:
 
 
 def _sparse(P: Any, rows: Constraints, inverse_weight: Array) -> Solve:
-    m, n, k = rows.G.shape[0], rows.A.shape[1], rows.A.shape[0]
+    m = rows.G.shape[0]
+    n = rows.A.shape[1]
+    k = rows.A.shape[0]
     w = 1.0 / inverse_weight
     corner = sp.csr_array(P) + sp.diags_array(rows.bound_diagonal(w) + _SPARSE_RIDGE)
     lower = -inverse_weight[:m] - _SPARSE_RIDGE
-    A, G = sp.csr_array(rows.A), sp.csr_array(rows.G)
+    A = sp.csr_array(rows.A)
+    G = sp.csr_array(rows.G)
     blocks = [[corner, A.T, G.T], [A, -_SPARSE_RIDGE * sp.eye_array(k), None], [G, None, sp.diags_array(lower)]]
     K = sp.csc_array(sp.block_array([[x for x, keep in zip(row, (n, k, m), strict=True) if keep]
                                      for row, keep in zip(blocks, (n, k, m), strict=True) if keep]))  # fmt: skip
@@ -338,7 +356,9 @@ def _sparse(P: Any, rows: Constraints, inverse_weight: Array) -> Solve:
         bounds = np.zeros_like(c)
         bounds[m:] = w[m:] * c[m:]
         found = factor.solve(np.concatenate([a + rows.back(bounds), b, c[:m]]))
-        dx, d_nu, dz = found[:n], found[n : n + k], np.empty_like(c)
+        dx = found[:n]
+        d_nu = found[n : n + k]
+        dz = np.empty_like(c)
         dz[:m] = found[n + k :]
         dz[m:] = w[m:] * (rows.apply(dx)[m:] - c[m:])
         return dx, d_nu, dz

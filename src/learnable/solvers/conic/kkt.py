@@ -181,7 +181,8 @@ class ConvexProgram:
         """Return Ax − b and A."""
         if self.A is None:
             return Rows(np.zeros(0), np.zeros((0, len(x))), np.zeros(0))
-        A, b = np.atleast_2d(np.asarray(self.A, np.float64)), np.atleast_1d(np.asarray(self.b, np.float64))
+        A = np.atleast_2d(np.asarray(self.A, np.float64))
+        b = np.atleast_1d(np.asarray(self.b, np.float64))
         if A.shape != (len(b), len(x)):
             raise DataError(f"ConvexProgram: A and b must be {(len(b), len(x))} and {len(b)}; got A of {A.shape}.")
         return Rows(A @ x - b, A, np.maximum(1.0, np.abs(A).sum(axis=1) * _largest(x) + np.abs(b)))
@@ -225,7 +226,9 @@ def kkt_report(
     if not all(hasattr(program, name) for name in ("goal", "inequalities", "equalities")):
         raise ParameterError(f"kkt_report: program must be a ConvexProgram or a QuadraticProgram; got {program!r}.")
     point = as_point("kkt_report", x)
-    goal, below, equal = program.goal(point), program.inequalities(point), program.equalities(point)
+    goal = program.goal(point)
+    below = program.inequalities(point)
+    equal = program.equalities(point)
     with np.errstate(invalid="ignore", divide="ignore"):
         active = np.abs(below.value) <= tolerance * below.size
     if inequality is None and equality is None:
@@ -264,18 +267,22 @@ def _best_multipliers(goal: Goal, below: Rows, equal: Rows, usable: NDArray[np.b
     """Return the λ ≥ 0 on usable constraints and the ν that minimise ‖∇f + Jᵀλ + Kᵀν‖."""
     from scipy.optimize import lsq_linear
 
-    lam, nu = np.zeros(len(below.value)), np.zeros(len(equal.value))
+    lam = np.zeros(len(below.value))
+    nu = np.zeros(len(equal.value))
     chosen = np.flatnonzero(usable)
-    J, K = _dense(below.jacobian[chosen]), _dense(equal.jacobian)
+    J = _dense(below.jacobian[chosen])
+    K = _dense(equal.jacobian)
     M = np.concatenate([J, K]).T
     if not M.shape[1] or not goal.gradient.any():
         return lam, nu
     length = np.linalg.norm(M / _nonzero(np.abs(M).max(axis=0)), axis=0) * np.abs(M).max(axis=0)
-    unit, scale = _nonzero(length), float(np.abs(goal.gradient).max())
+    unit = _nonzero(length)
+    scale = float(np.abs(goal.gradient).max())
     low = np.r_[np.zeros(len(chosen)), np.full(len(nu), -np.inf)]
     found = lsq_linear(M / unit, -goal.gradient / scale, (low, np.inf), method="bvls", tol=1e-15)
     both = found.x * scale / unit
-    lam[chosen], nu[:] = both[: len(chosen)], both[len(chosen) :]
+    lam[chosen] = both[: len(chosen)]
+    nu[:] = both[len(chosen) :]
     return lam, nu
 
 

@@ -190,7 +190,9 @@ class QuadraticProgram:
 
     def inequalities(self, x: Array) -> Rows:
         """Return Gx − h, then l − x and x − u where there are bounds."""
-        reach, low, high = max(largest(x), _FLOOR * self.unit), self.bounded_below, self.bounded_above
+        reach = max(largest(x), _FLOOR * self.unit)
+        low = self.bounded_below
+        high = self.bounded_above
         value = [self.G @ x - self.h, self.lower[low] - x[low], x[high] - self.upper[high]]
         sizes = [_row_largest(self.G) * reach + np.abs(self.h), reach + np.abs(self.lower[low])]
         jacobian = self._stacked
@@ -214,8 +216,10 @@ class QuadraticProgram:
 
     def dual_value(self, x: Array, multipliers: Multipliers) -> float:
         """Return the Lagrangian at x: the dual function where x is stationary."""
-        low, high = self.bounded_below, self.bounded_above
-        z, nu = multipliers.inequality, multipliers.equality
+        low = self.bounded_below
+        high = self.bounded_above
+        z = multipliers.inequality
+        nu = multipliers.equality
         slack = float(z @ (self.G @ x - self.h)) + float(nu @ (self.A @ x - self.b))
         slack += float(multipliers.lower[low] @ (self.lower - x)[low])
         return self.value(x) + slack + float(multipliers.upper[high] @ (x - self.upper)[high])
@@ -275,7 +279,8 @@ def _rows(name: str, side: str, M: Any, right: Any, n: int) -> tuple[Any, Array]
         raise DataError(f"QuadraticProgram: {name} and {side} belong together; got only one of them.")
     if M is None:
         return np.zeros((0, n)), np.zeros(0)
-    matrix, vector = _matrix(name, M, n), _vector(side, right)
+    matrix = _matrix(name, M, n)
+    vector = _vector(side, right)
     if matrix.shape[0] != len(vector):
         raise DataError(
             f"QuadraticProgram: {side} must have {matrix.shape[0]} entries, one a row of {name}; got {len(vector)}."
@@ -345,21 +350,30 @@ def equilibrate(given: QuadraticProgram) -> Equilibrated:
     (True, array([1.]))
     """
     n = len(given.q)
-    D, E, F = np.ones(n), np.ones(len(given.h)), np.ones(len(given.b))
+    D = np.ones(n)
+    E = np.ones(len(given.h))
+    F = np.ones(len(given.b))
     P = None if given.P is None else abs(given.P)
-    G, A = abs(given.G), abs(given.A)
+    G = abs(given.G)
+    A = abs(given.A)
     for _ in range(_ROUNDS):
         columns = np.zeros(n) if P is None else _column_largest(_scaled(P, D, D))
         columns = np.maximum(columns, _column_largest(_scaled(G, E, D)))
         columns = np.maximum(columns, _column_largest(_scaled(A, F, D)))
         roots = _root(_largest_of_rows(_scaled(G, E, D))), _root(_largest_of_rows(_scaled(A, F, D))), _root(columns)
-        E, F, D = E / roots[0], F / roots[1], D / roots[2]
+        E = E / roots[0]
+        F = F / roots[1]
+        D = D / roots[2]
         if all(((root > _BALANCED) & (root < 1.0 / _BALANCED)).all() for root in roots):
             break
-    D, E, F = _power_of_two(D), _power_of_two(E), _power_of_two(F)
+    D = _power_of_two(D)
+    E = _power_of_two(E)
+    F = _power_of_two(F)
     balanced = _in_units(given, D, E, F, 1.0)
     unit = float(_power_of_two(np.array([balanced.unit]))[0])
-    D, E, F = D * unit, E / unit, F / unit
+    D = D * unit
+    E = E / unit
+    F = F / unit
     with np.errstate(over="ignore", under="ignore"):
         size = max(largest(_scaled(given.P, D, D)) if given.P is not None else 0.0, largest(D * given.q))
     if not size < _LARGEST or (size < 1.0 / _LARGEST and (largest(given.q) > 0.0 or largest(given.P) > 0.0)):

@@ -190,17 +190,21 @@ def _interior_point(
 ) -> tuple[_Point, int, bool]:
     """Follow the central path; return the point with the smallest residual, the steps, and whether it is near."""
     point = _start(program, rows)
-    best, stalled, n_iter = point, 0, 0
+    best = point
+    stalled = 0
+    n_iter = 0
     lowest = least = apart = np.inf
     while True:
         r_x = program.curvature(point.x) + program.q + rows.A.T @ point.nu + rows.back(point.z)
-        r_nu, r_z = rows.A @ point.x - rows.b, rows.apply(point.x) + point.s - rows.h
+        r_nu = rows.A @ point.x - rows.b
+        r_z = rows.apply(point.x) + point.s - rows.h
         mu = point.centrality()
         residual = _residual(program, rows, point, r_x, r_nu, r_z)
         # While multipliers grow, the residual may rise though equations come to hold; near the end only it counts.
         broken = max(_largest(r_x), _largest(r_nu), _largest(r_z))
         falls = residual < 0.9 * lowest or (lowest > _NEAR and (mu < 0.9 * least or broken < 0.99 * apart))
-        stalled, apart = 0 if falls else stalled + 1, min(broken, apart)
+        stalled = 0 if falls else stalled + 1
+        apart = min(broken, apart)
         best, lowest, least = (point, residual, min(mu, least)) if residual < lowest else (best, lowest, min(mu, least))
         if (
             stop(n_iter, residual)
@@ -232,7 +236,8 @@ def _start(program: QuadraticProgram, rows: Constraints) -> _Point:
     x, nu, z = system_of(program.P, rows, np.ones(len(rows.h))).solve(-program.q, rows.b, rows.h)
     s = -z
     if len(s):
-        short, low = -float(s.min()), -float(z.min())
+        short = -float(s.min())
+        low = -float(z.min())
         s = s if short < 0 else s + (1.0 + short)
         z = z if low < 0 else z + (1.0 + low)
     return _Point(x, nu, z, s)
@@ -355,7 +360,8 @@ def refuse_crossed_bounds(program: QuadraticProgram, owner: str) -> None:
     crossed = np.flatnonzero(program.lower > program.upper)
     if not len(crossed):
         return
-    j, n = int(crossed[0]), len(program.q)
+    j = int(crossed[0])
+    n = len(program.q)
     one = np.zeros(n)
     one[j] = 1.0
     proof = Multipliers(np.zeros(len(program.h)), np.zeros(len(program.b)), one, one.copy())
@@ -387,7 +393,9 @@ def prove_no_solution(program: QuadraticProgram, owner: str) -> None:
 
 def _contradiction(program: QuadraticProgram) -> tuple[Multipliers | None, float]:
     """Minimise the largest violation t of the constraints; if t > 0, its multipliers prove that there is no point."""
-    n, low, high = len(program.q), program.bounded_below, program.bounded_above
+    n = len(program.q)
+    low = program.bounded_below
+    high = program.bounded_above
     one = sp.eye_array(n, format="csr")
     A = sp.csr_array(program.A)
     rows = sp.vstack([sp.csr_array(program.G), -one[low], one[high], A, -A], format="csr")
@@ -403,15 +411,18 @@ def _contradiction(program: QuadraticProgram) -> tuple[Multipliers | None, float
     ends = np.cumsum([len(program.h), len(low), len(high), len(program.b)])
     inequality, lower, upper, plus, minus = np.split(z, ends)
     proof = Multipliers(inequality, plus - minus, np.zeros(n), np.zeros(n))
-    proof.lower[low], proof.upper[high] = lower, upper
+    proof.lower[low] = lower
+    proof.upper[high] = upper
     return proof, float(found.x[-1])
 
 
 def _descent_without_end(program: QuadraticProgram) -> Array | None:
     """Return the steepest d in [−1, 1]ⁿ with Pd = 0, Ad = 0 and Gd ≤ 0 that no bound stops, if it descends."""
     n = len(program.q)
-    low, high = np.full(n, -1.0), np.full(n, 1.0)
-    low[program.bounded_below], high[program.bounded_above] = 0.0, 0.0
+    low = np.full(n, -1.0)
+    high = np.full(n, 1.0)
+    low[program.bounded_below] = 0.0
+    high[program.bounded_above] = 0.0
     level = [sp.csr_array(M) for M in (program.P, program.A) if M is not None]
     flat = sp.vstack(level, format="csr")
     found = _solve(
@@ -452,5 +463,6 @@ def _multipliers_of(found: Any, program: QuadraticProgram) -> Multipliers:
     """Translate SciPy's sensitivities: ∂f/∂h = −z, ∂f/∂b = −ν, ∂f/∂l = λ, ∂f/∂u = −μ."""
     z = -np.asarray(found.ineqlin.marginals) if len(program.h) else np.zeros(0)
     nu = -np.asarray(found.eqlin.marginals) if len(program.b) else np.zeros(0)
-    lower, upper = np.asarray(found.lower.marginals), -np.asarray(found.upper.marginals)
+    lower = np.asarray(found.lower.marginals)
+    upper = -np.asarray(found.upper.marginals)
     return Multipliers(np.maximum(z, 0.0), nu, np.maximum(lower, 0.0), np.maximum(upper, 0.0))

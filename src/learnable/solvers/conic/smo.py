@@ -121,7 +121,10 @@ class RowCache:
 
     def _settle_in(self, source: RowSource, n: int, team: Team, room: NDArray[Any]) -> None:
         """Start without rows, in the memory given."""
-        self.source, self.n, self.team, self._room = source, n, team, room
+        self.source = source
+        self.n = n
+        self.team = team
+        self._room = room
         capacity = min(n, room.size // max(n, 1))
         self._store = room[: capacity * n].reshape(capacity, n)
         self._slot_of = np.full(n, -1, dtype=np.int64)
@@ -146,7 +149,8 @@ class RowCache:
         tasks = None if short else self.source.square(rows, out)
         if tasks is not None:
             self.team.run(*tasks)
-            out[~real], out[:, ~real] = 0, 0
+            out[~real] = 0
+            out[:, ~real] = 0
             return out
         self._fetch(np.unique(rows[real]))
         gather_block(self._store, np.where(real, self._slot_of[rows], -1), rows, out)
@@ -182,7 +186,8 @@ class RowCache:
         slots = slots[slots >= 0][: len(part._store)]
         narrow_rows(self._room, self.n, slots, rows, len(rows))
         places = np.searchsorted(rows, self._row_in[slots])
-        part._row_in[: len(slots)], part._used[: len(slots)] = places, 0
+        part._row_in[: len(slots)] = places
+        part._used[: len(slots)] = 0
         part._slot_of[places] = np.arange(len(slots))
         self._settle_in(self.source, self.n, self.team, self._room)
         return part
@@ -200,7 +205,9 @@ class RowCache:
         places.sort()
         gone = self._row_in[places]
         self._slot_of[gone[gone >= 0]] = -1
-        self._row_in[places], self._slot_of[missing], self._used[places] = missing, places, self._clock
+        self._row_in[places] = missing
+        self._slot_of[missing] = places
+        self._used[places] = self._clock
         self.team.run(*self.source.tasks(missing, self._store, places))
 
 
@@ -315,15 +322,21 @@ class _Search:
     def __init__(
         self, goal: float, floor: float, limit: int, block: int, shrinking: bool, progress: Progress, stop: Any
     ) -> None:
-        self.goal, self.floor, self.limit, self.block = goal, floor, limit, block
-        self.shrinking, self.progress, self.stop = shrinking, progress, stop
+        self.goal = goal
+        self.floor = floor
+        self.limit = limit
+        self.block = block
+        self.shrinking = shrinking
+        self.progress = progress
+        self.stop = stop
         self.rounds = self.steps = 0
         self.ended = self.runs_away = False
 
     def lower(self, state: _State) -> float:
         """Lower the violation to the goal, unless something else ends the search, and return it."""
         kept: Rows = np.empty(0, np.int64)
-        stalled, violation = 0, state.score()
+        stalled = 0
+        violation = state.score()
         while violation > self.goal and stalled < 3 and not self._ends(state, violation):
             size = min(self.block, working_set_size(state.m))
             if self.shrinking and state.m > 2 * size and len(rows := state.restless()) <= _RESTLESS * state.n:
@@ -336,7 +349,8 @@ class _Search:
             moved = state.solve(chosen, self.floor, most, self.stop)
             stalled = 0 if moved else stalled + 1  # no more progress: rounding limit
             kept = chosen if moved else kept[:0]
-            self.steps, self.rounds = self.steps + moved, self.rounds + 1
+            self.steps = self.steps + moved
+            self.rounds = self.rounds + 1
             violation = state.score()
         return violation
 
@@ -357,8 +371,14 @@ class _State:
     """β, Kβ and the pulls of all variables."""
 
     def __init__(self, K: SymmetricMatrix, program: BoxProgram, beta: Array, f: Array) -> None:
-        self.K, self.program, self.n, self.m = K, program, K.n, len(beta)
-        self.beta, self.f, self.up, self.down = beta, f, np.empty(self.m), np.empty(self.m)
+        self.K = K
+        self.program = program
+        self.n = K.n
+        self.m = len(beta)
+        self.beta = beta
+        self.f = f
+        self.up = np.empty(self.m)
+        self.down = np.empty(self.m)
         self.diagonal = K.diagonal()
         second = program.second
         self.groups = [np.arange(self.m)] if second is None else [np.flatnonzero(~second), np.flatnonzero(second)]
@@ -383,14 +403,18 @@ class _State:
         moving = np.ones(self.m, dtype=bool)
         for g, top, bottom in zip(self.groups, *self.edges(), strict=True):
             if not self.program.constrained:
-                top, bottom = max(top, 0.0), min(bottom, 0.0)
-            rising, falling = self.up[g], self.down[g]  # infinite where a bound forbids it
+                top = max(top, 0.0)
+                bottom = min(bottom, 0.0)
+            # infinite where a bound forbids it
+            rising = self.up[g]
+            falling = self.down[g]
             moving[g] = np.where(np.isinf(falling), rising >= bottom, np.isfinite(rising) | (falling <= top))
         return np.flatnonzero(moving.reshape(-1, self.n).any(axis=0))
 
     def part(self, rows: Rows) -> _State:
         """Return the state of some rows, where all others stay as they are."""
-        p, own = self.program, self._variables(rows)
+        p = self.program
+        own = self._variables(rows)
         second = None if p.second is None else p.second[own]
         part = BoxProgram(p.linear[own], p.low[own], p.high[own], second, p.constrained)
         return _State(self.K.part(rows), part, self.beta[own], self.f[rows])
@@ -417,7 +441,8 @@ class _State:
 
     def score(self) -> float:
         """Compute the pulls and return the violation."""
-        p, n = self.program, self.n
+        p = self.program
+        n = self.n
         for k in range(0, self.m, n):
             part = slice(k, k + n)
             score_variables(
@@ -485,7 +510,8 @@ class _State:
                 return self.score()
             exact = self.exactly(rows)
             margin = max(margin, 3.0 * float(np.abs(exact - self.f[rows]).max()))
-            self.f[rows], known[rows] = exact, True
+            self.f[rows] = exact
+            known[rows] = True
             self.score()
 
 
@@ -505,14 +531,17 @@ def _working_set(state: _State, kept: Rows, size: int) -> Rows:
     if m <= size:
         return np.arange(m)
     kept = kept[len(kept) - size // 2 :] if len(kept) > size // 2 else kept
-    up, down = state.up.copy(), state.down.copy()
-    up[kept], down[kept] = -np.inf, np.inf
+    up = state.up.copy()
+    down = state.down.copy()
+    up[kept] = -np.inf
+    down[kept] = np.inf
     chosen = [kept]
     quota = (size - len(kept)) // len(state.groups)
     for g, top, bottom in zip(state.groups, *state.edges(), strict=True):
         if not state.program.constrained:
             top = bottom = 0.0
-        rising, falling = up[g], down[g]
+        rising = up[g]
+        falling = down[g]
         k = min(quota // 2, len(g) - 1)
         worst = np.argpartition(rising, len(g) - k)[len(g) - k :]
         worst = worst[rising[worst] > bottom]

@@ -233,7 +233,8 @@ class Adam(_AtThePoint):
         t = state.t + 1
         v = self.rho1 * state.v + (1.0 - self.rho1) * g
         r = self.rho2 * state.r + (1.0 - self.rho2) * g * g
-        v_hat, r_hat = v / (1.0 - self.rho1**t), r / (1.0 - self.rho2**t)
+        v_hat = v / (1.0 - self.rho1**t)
+        r_hat = r / (1.0 - self.rho2**t)
         return x - rate * v_hat / (self.delta + np.sqrt(r_hat)), State(t, v, r)
 
 
@@ -258,12 +259,16 @@ def descend(
     the stop. The point returned is the last one if it reached `tol`, else the one with the lowest value or, with
     `average`, the mean of all iterates. A problem that can make all updates of an epoch at once says so by `leap`.
     """
-    x, now = x0, objective.evaluate(x0)
+    x = x0
+    now = objective.evaluate(x0)
     best = reached = (x, now)
-    stepper, state = step.begin(), State(0, np.zeros_like(x0), np.zeros_like(x0))
+    stepper = step.begin()
+    state = State(0, np.zeros_like(x0), np.zeros_like(x0))
     line_search = isinstance(update, GradientDescent) and batches is None
     random = np.random.default_rng(0) if generator is None else generator
-    stop, n_iter, rate = recorder.add(x, now, 0.0), 0, 0.0
+    stop = recorder.add(x, now, 0.0)
+    n_iter = 0
+    rate = 0.0
     while not stop and now.measure > tol and n_iter < max_iter:
         before = x
         if leap is not None and batches is not None:
@@ -286,13 +291,15 @@ def descend(
         now = objective.evaluate(x)
         if not (np.isfinite(now.value) and np.isfinite(now.gradient).all()):
             break
-        n_iter, reached = n_iter + 1, (x, now)
+        n_iter = n_iter + 1
+        reached = (x, now)
         if now.value < best[1].value:
             best = reached
         stop = recorder.add(x, now, rate)
     x, now = reached if (arrived := reached[1].measure <= tol) else best
     if average and not arrived and n_iter and np.isfinite(mean := recorder.trace(x).mean).all():
-        x, now = mean, objective.evaluate(mean)
+        x = mean
+        now = objective.evaluate(mean)
     return Solution(x, now.value, now.gradient, now.measure, n_iter, now.measure <= tol)
 
 

@@ -131,7 +131,11 @@ def proximal_gradient(
     smooth = objective.evaluate(x)
     xi = _least_subgradient(smooth.gradient, x, penalty, rate)
     now = _total(smooth, x, penalty, xi, rate)
-    stop, n_iter, theta, y, at_y = recorder.add(x, now, 0.0), 0, 1.0, x, smooth
+    stop = recorder.add(x, now, 0.0)
+    n_iter = 0
+    theta = 1.0
+    y = x
+    at_y = smooth
     best = (x, now)
     while not stop and now.measure > tol and n_iter < max_iter:
         for _ in range(_MOST_TRIALS):
@@ -151,13 +155,18 @@ def proximal_gradient(
         now = _total(new, point, penalty, xi, rate)
         if not (np.isfinite(now.value) and np.isfinite(xi).all()):
             break
-        x, smooth, n_iter = point, new, n_iter + 1
+        x = point
+        smooth = new
+        n_iter = n_iter + 1
         if now.value < best[1].value:
             best = (x, now)
         stop = recorder.add(x, now, rate)
         y, at_y = (x, smooth) if last == 1.0 else (ahead, objective.evaluate(ahead))
         if not (np.isfinite(at_y.value) and np.isfinite(at_y.gradient).all()):
-            y, at_y, theta = x, smooth, 1.0  # the momentum has left the domain of f: restart
+            # the momentum has left the domain of f: restart
+            y = x
+            at_y = smooth
+            theta = 1.0
     if not now.measure <= tol:
         x, now = best
     return Solution(x, now.value, now.gradient, now.measure, n_iter, now.measure <= tol)
@@ -224,11 +233,17 @@ def subgradient_descent(
     >>> f.certificate.kind, f.certificate.holds, bool(f.value < 1.1)
     ('gap', True, True)
     """
-    x, now = x0, objective.evaluate(x0)
-    start, best = abs(now.value), (x, now)
+    x = x0
+    now = objective.evaluate(x0)
+    start = abs(now.value)
+    best = (x, now)
     stepper = step.begin()
-    weight, planes, g_sum = 0.0, 0.0, np.zeros_like(x0)
-    stop, n_iter, gap = recorder.add(x, now._replace(measure=math.nan), 0.0), 0, math.nan
+    weight = 0.0
+    planes = 0.0
+    g_sum = np.zeros_like(x0)
+    stop = recorder.add(x, now._replace(measure=math.nan), 0.0)
+    n_iter = 0
+    gap = math.nan
     while not stop and not gap <= tol and n_iter < max_iter and now.gradient.any():
         rate = stepper(Now(n_iter, now.gradient, now.value, n_iter, None))
         recorder.average(x, rate)
@@ -461,5 +476,6 @@ def _certificate(found: Solution, name: str, objective: Objective, tol: float, s
     elif np.isnan(found.measure):
         return Certificate("none", found.measure, tol, None, found.n_iter, seconds)
     else:
-        kind, bound = "gap", found.measure if found.value > 0 else None
+        kind = "gap"
+        bound = found.measure if found.value > 0 else None
     return Certificate(kind, found.measure, tol, bound, found.n_iter, seconds)

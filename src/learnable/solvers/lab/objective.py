@@ -105,7 +105,9 @@ class Objective:
             with np.errstate(over="ignore", invalid="ignore"):
                 found: Evaluation = self._joint(x)
         else:
-            value, gradient = self.value(x), self._slope(x, ALL_ROWS)  # both together count once
+            # both together count once
+            value = self.value(x)
+            gradient = self._slope(x, ALL_ROWS)
             doubt = np.zeros(len(x))
             if self._gradient is None:
                 doubt = np.finfo(float).eps * abs(value) / difference_steps(x)  # what rounding may hide
@@ -188,7 +190,9 @@ class Recorder:
         keep_path: bool | None = None,
         max_seconds: float | None = None,
     ) -> None:
-        self.objective, self.callback, self.keep_path = objective, callback, keep_path
+        self.objective = objective
+        self.callback = callback
+        self.keep_path = keep_path
         self.started = time.perf_counter()
         self.deadline = None if max_seconds is None else self.started + max_seconds
         self.entries: list[tuple[float, float, float, float, float]] = []
@@ -341,10 +345,13 @@ def conditioning_report(
         raise ParameterError(f"conditioning_report: step must be a number > 0; got {step!r}.")
     objective = Objective(fun, gradient, hessian)
     point, now = start_of(x, objective)
-    H, g = objective.hessian(point), now.gradient
+    H = objective.hessian(point)
+    g = now.gradient
     Hg = np.asarray(H(g) if callable(H) else H @ g)
-    curvature, square = float(g @ Hg), float(g @ g)
-    linear, quadratic = step * square, 0.5 * step**2 * curvature
+    curvature = float(g @ Hg)
+    square = float(g @ g)
+    linear = step * square
+    quadratic = 0.5 * step**2 * curvature
     values = None
     if not callable(H) and len(point) <= _MOST_EIGENVALUES and np.isfinite(H).all():
         values = np.asarray(eigvalsh(H))[[0, -1]]
@@ -376,7 +383,8 @@ def largest_eigenvalue(product: Callable[[Array], Array], p: int, *, steps: int 
     for _ in range(steps):
         v /= max(float(np.linalg.norm(v)), np.finfo(float).tiny)
         Hv = product(v)
-        value, v = max(value, float(v @ Hv)), Hv
+        value = max(value, float(v @ Hv))
+        v = Hv
         if not v.any():
             break
     return value

@@ -230,7 +230,10 @@ class Plateau(Checked):
 
     def begin(self) -> Stepper:
         """Return the steps of one run."""
-        best, waited, seen, rate = math.inf, 0, -1, self.rate
+        best = math.inf
+        waited = 0
+        seen = -1
+        rate = self.rate
 
         def step(now: Now) -> float:
             nonlocal best, waited, seen, rate
@@ -238,11 +241,13 @@ class Plateau(Checked):
                 return rate  # another batch of the same epoch: nothing new is known
             seen = now.epoch
             if best == math.inf or now.value < best - self.threshold * abs(best):
-                best, waited = now.value, 0
+                best = now.value
+                waited = 0
             else:
                 waited += 1
                 if waited == self.patience:
-                    rate, waited = rate * self.factor, 0
+                    rate = rate * self.factor
+                    waited = 0
             return rate
 
         return step
@@ -286,7 +291,8 @@ class Backtracking(Checked):
                     "Backtracking: a line search needs the whole function along −g, which momentum, adaptive and "
                     "mini-batch methods do not follow; use Constant or another rule, or method='gd'."
                 )
-            rate, slope = last / self.shrink, float(now.gradient @ now.gradient)
+            rate = last / self.shrink
+            slope = float(now.gradient @ now.gradient)
             if last * slope <= _DROWNED * abs(now.value):
                 return last  # the decrease drowns in rounding: values cannot judge a step, but the last one was right
             for _ in range(_MOST_TRIALS):

@@ -75,7 +75,8 @@ def newton(
     >>> newton(Quadratic(), np.array([3.0, 4.0])).n_iter
     1
     """
-    x, now = x0, problem.evaluate(x0)
+    x = x0
+    now = problem.evaluate(x0)
     solve: Callable[[Array], Array] | None = None
     n_iter = 0
     while now.measure > tol and n_iter < max_iter:
@@ -89,7 +90,8 @@ def newton(
             break  # rounding: no step lowers the function any more
         length, x, new = taken
         rate = new.measure / now.measure
-        now, n_iter = new, n_iter + 1
+        now = new
+        n_iter = n_iter + 1
         if length < 1 or not _worth_keeping(rate, now.measure / max(tol, 1e-300), refresh_cost):
             solve = None
         observe(x)
@@ -176,7 +178,8 @@ def _root(f_at: Callable[[Array], Array], slope_at: Callable[[Array], Array], x:
         for _ in range(1 if last else _MAX_HALVINGS):
             trial = f_at(x + step)
             if np.linalg.norm(trial / size) < np.linalg.norm(f / size):
-                x, f = x + step, trial
+                x = x + step
+                f = trial
                 break
             step = step / 2
         else:

@@ -39,7 +39,8 @@ from ..problem import Evaluation, Smooth, Solution
 
 Array = NDArray[np.float64]
 
-_ARMIJO, _CURVATURE = 1e-4, 0.9
+_ARMIJO = 1e-4
+_CURVATURE = 0.9
 _MAX_TRIALS = 30
 
 
@@ -78,7 +79,8 @@ def lbfgs(
     >>> lbfgs(Bowl(), np.array([1.0, -2.0])).converged
     True
     """
-    x, now = x0, problem.evaluate(x0)
+    x = x0
+    now = problem.evaluate(x0)
     pairs: deque[tuple[Array, Array, float]] = deque(maxlen=history)
     n_iter = 0
     while now.measure > tol and n_iter < max_iter:
@@ -95,10 +97,13 @@ def lbfgs(
         point, new = taken
         if new.value >= now.value and new.measure >= now.measure:
             break  # rounding: nothing falls any more
-        s, y = point - x, new.gradient - now.gradient
+        s = point - x
+        y = new.gradient - now.gradient
         if (sy := float(s @ y)) > np.finfo(float).eps * float(y @ y):
             pairs.append((s, y, 1.0 / sy))
-        x, now, n_iter = point, new, n_iter + 1
+        x = point
+        now = new
+        n_iter = n_iter + 1
         observe(x)
         if progress(n_iter, now.measure):
             break
@@ -130,7 +135,9 @@ def _wolfe_search(problem: Smooth, x: Array, now: Evaluation, step: Array) -> tu
     if not slope < 0:
         return None
     noise = 1e-9 * abs(now.value)
-    low, high, length = 0.0, np.inf, 1.0
+    low = 0.0
+    high = np.inf
+    length = 1.0
     best: tuple[Array, Evaluation] | None = None
     for _ in range(_MAX_TRIALS):
         point = x + length * step
@@ -151,7 +158,9 @@ def _wolfe_search(problem: Smooth, x: Array, now: Evaluation, step: Array) -> tu
     return best
 
 
-_CG_ARMIJO, _CG_CURVATURE, _EXACT = 1e-4, 0.1, 1e-6
+_CG_ARMIJO = 1e-4
+_CG_CURVATURE = 0.1
+_EXACT = 1e-6
 _GROWTH = 10.0  # of a step where the slope gives no hint
 _FARTHEST = 1e4  # most that a secant step may lengthen one
 
@@ -186,13 +195,17 @@ def nonlinear_cg(
     >>> nonlinear_cg(Bowl(), np.array([3.0, 4.0])).n_iter
     2
     """
-    x, now = x0, problem.evaluate(x0)
-    direction, length, n_iter = -now.gradient, 0.0, 0
+    x = x0
+    now = problem.evaluate(x0)
+    direction = -now.gradient
+    length = 0.0
+    n_iter = 0
     while now.measure > tol and n_iter < max_iter:
         slope = float(now.gradient @ direction)
         steepest = bool(np.array_equal(direction, -now.gradient))
         if not slope < 0 and not steepest:
-            direction, steepest = -now.gradient, True
+            direction = -now.gradient
+            steepest = True
             slope = float(now.gradient @ direction)
         if length == 0.0:
             length = 1.0 / max(1.0, float(np.linalg.norm(now.gradient)))  # nothing is known of the scale yet
@@ -200,14 +213,17 @@ def nonlinear_cg(
         if taken is None:
             if steepest:
                 break  # rounding: the function does not fall any more
-            direction, length = -now.gradient, 0.0
+            direction = -now.gradient
+            length = 0.0
             continue
         length, point, new = taken
         beta = max(0.0, float(new.gradient @ (new.gradient - now.gradient)) / float(now.gradient @ now.gradient))
         direction = -new.gradient + beta * direction
         after = float(new.gradient @ direction)
         length *= min(_GROWTH, slope / after) if after < 0 else 1.0  # the same first decrease as last time
-        x, now, n_iter = point, new, n_iter + 1
+        x = point
+        now = new
+        n_iter = n_iter + 1
         if progress(n_iter, now.measure):
             break
     return Solution(x, now.value, now.gradient, now.measure, n_iter, now.measure <= tol)
@@ -217,7 +233,9 @@ def _cg_search(
     problem: Smooth, x: Array, now: Evaluation, direction: Array, slope: float, first: float
 ) -> tuple[float, Array, Evaluation] | None:
     """Find a step that satisfies the strong Wolfe conditions, by secant steps on the slope inside a bracket."""
-    low, high, length = 0.0, np.inf, first
+    low = 0.0
+    high = np.inf
+    length = first
     low_slope = slope
     noise = 1e-9 * abs(now.value)
     best: tuple[float, Array, Evaluation] | None = None
@@ -242,7 +260,8 @@ def _cg_search(
                 return best
         secant = length - new_slope * (length - low) / (new_slope - low_slope) if new_slope != low_slope else np.inf
         if falls and new_slope < 0:
-            low, low_slope = length, new_slope
+            low = length
+            low_slope = new_slope
             length = min(secant, _FARTHEST * low) if low < secant < np.inf else _GROWTH * low
             if not length < high:
                 length = 0.5 * (low + high)
@@ -306,7 +325,9 @@ def bounded_bfgs(
     x = np.clip(x0, lower, upper)
     now = problem.evaluate(x)
     B = None if hessian is None else hessian.copy()
-    best, n_iter, idle = (x, now), 0, 0
+    best = (x, now)
+    n_iter = 0
+    idle = 0
     while now.measure > tol and n_iter < max_iter and np.isfinite(now.value) and idle < _IDLE and not stop():
         held = ((x <= lower) & (now.gradient > 0.0)) | ((x >= upper) & (now.gradient < 0.0))
         step = _step(B, now.gradient, held)
@@ -315,11 +336,14 @@ def bounded_bfgs(
         if taken is None:
             if B is None:
                 break  # rounding: the function does not fall any more
-            B, n_iter = None, n_iter + 1  # the learned curvature misleads
+            # the learned curvature misleads
+            B = None
+            n_iter = n_iter + 1
             continue
         point, new = taken
         B = _updated(B, point - x, new.gradient - now.gradient)
-        x, now = point, new
+        x = point
+        now = new
         gained = now.value < best[1].value - _rounding(now) or now.measure < best[1].measure
         best, idle = ((x, now), 0) if gained else (best, idle + 1)
         n_iter += 1
@@ -377,7 +401,8 @@ def _updated(B: Array | None, s: Array, y: Array) -> Array | None:
             return None
         B = np.eye(len(s)) * (float(y @ y) / square)
     Bs = B @ s
-    sBs, sy = float(s @ Bs), float(s @ y)
+    sBs = float(s @ Bs)
+    sy = float(s @ y)
     if sBs <= 0.0:
         return B
     if sy < 0.2 * sBs:

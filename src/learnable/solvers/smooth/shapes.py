@@ -89,7 +89,8 @@ def solve(
         )
     if solver == "newton-cholesky":
         return newton(problem, x0, tol=tol, max_iter=max_iter, progress=progress, observe=observe)
-    n, d = problem.blocks.n_rows, problem.blocks.n_columns
+    n = problem.blocks.n_rows
+    d = problem.blocks.n_columns
     few = n < d and n * problem.n_scores <= _MOST_DIRECT and n * d <= 4e7
     if few and problem.strength and problem.blocks.in_memory:
         return _solve_in_row_space(problem, x0, tol=tol, max_iter=max_iter, progress=progress)
@@ -115,7 +116,8 @@ def _solve_by_lbfgs(
     observe: Observer,
 ) -> Solution:
     """Run L-BFGS; where its line search sees no decrease any more above `tol`, Newton's method, which needs none."""
-    scale, stopped = 1.0 / problem.curvature_bound(), False
+    scale = 1.0 / problem.curvature_bound()
+    stopped = False
 
     def watched(iteration: int, value: float) -> bool:
         nonlocal stopped

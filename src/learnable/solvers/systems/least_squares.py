@@ -89,7 +89,8 @@ def least_squares(
         moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
         found = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs)
         return found or compressed_fit(blocks, alpha, intercept=intercept, n_jobs=n_jobs)
-    n, d = blocks.n_rows, blocks.n_columns
+    n = blocks.n_rows
+    d = blocks.n_columns
     most = _LARGEST_SPARSE_RIDGE if alpha > 0 else _LARGEST_SPARSE_GRAM
     if blocks.sparse and n * d * d > _SMALL_WORK and d > most:
         return None
@@ -141,7 +142,8 @@ def gram_fit(
         return out
 
     with one_thread_blas():
-        coef, level = solve(moments.cross), moments.y_mean.copy()
+        coef = solve(moments.cross)
+        level = moments.y_mean.copy()
     mean = moments.x_mean if intercept else np.zeros(blocks.n_columns)
     x = np.sqrt(np.maximum(np.diag(moments.gram), 0.0)), mean
     y = np.sqrt(np.maximum(moments.y_square, 0.0)), moments.y_mean
@@ -153,7 +155,8 @@ def gram_fit(
         else:
             sums = residual_sums(blocks, moments.x_mean, level, coef, n_jobs=n_jobs)
         total = sums.total if intercept else np.zeros_like(sums.total)
-        gradient, offset = sums.cross - alpha * coef, level - mean @ coef
+        gradient = sums.cross - alpha * coef
+        offset = level - mean @ coef
         values = relative_residual(
             gradient,
             total,
@@ -164,7 +167,8 @@ def gram_fit(
             penalty=alpha * np.abs(coef).max(axis=0),
             weight=moments.weight,
         )
-        value, norm = float(values.max(initial=0.0)), np.sqrt(np.maximum(sums.square, 0.0))
+        value = float(values.max(initial=0.0))
+        norm = np.sqrt(np.maximum(sums.square, 0.0))
         improved = best is None or value < 0.5 * best.value
         if best is None or value < best.value:
             best = LinearFit(coef, offset, int(active.sum()), None, mean, norm, value, passes)
@@ -185,7 +189,8 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
     With α = 0 this is the solution of minimum norm. None when the matrix is too ill-conditioned to be trusted.
     """
     X, y, weight = dense_rows(blocks)
-    x_mean, y_mean = weighted_mean(X, weight, intercept), weighted_mean(y, weight, intercept)
+    x_mean = weighted_mean(X, weight, intercept)
+    y_mean = weighted_mean(y, weight, intercept)
     with np.errstate(over="ignore", invalid="ignore"), one_thread_blas():
         Z, t = eliminate_intercept(X, y, weight, x_mean, y_mean, intercept)
         x_norm = np.sqrt(np.einsum("ij,ij->j", Z, Z))
@@ -201,13 +206,16 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
     if factor is None:
         return None
     weight_sum = float(len(X) if weight is None else weight.sum())
-    a, rest, best = np.zeros_like(t), t, None
+    a = np.zeros_like(t)
+    rest = t
+    best = None
     with one_thread_blas():
         for passes in range(1, _MAX_PASSES + 1):
             a = a + cho_solve((factor[0], False), rest, check_finite=False)
             coef = Z.T @ a
             r = t - Z @ coef
-            rest, offset = r - alpha * a, y_mean - x_mean @ coef
+            rest = r - alpha * a
+            offset = y_mean - x_mean @ coef
             values = relative_residual(
                 Z.T @ rest,
                 np.zeros(y.shape[1]),
@@ -218,7 +226,8 @@ def dual_fit(blocks: Blocks, alpha: float, *, intercept: bool) -> LinearFit | No
                 penalty=alpha * np.abs(coef).max(axis=0),
                 weight=weight_sum,
             )
-            value, norm = float(values.max(initial=0.0)), np.linalg.norm(r, axis=0)
+            value = float(values.max(initial=0.0))
+            norm = np.linalg.norm(r, axis=0)
             improved = best is None or value < 0.5 * best.value
             if best is None or value < best.value:
                 best = LinearFit(coef, offset, len(Z), None, x_mean, norm, value, passes)
@@ -326,14 +335,19 @@ class Triangle(NamedTuple):
 def compress(blocks: Any, *, intercept: bool = True, n_jobs: int | None = None) -> Triangle:
     """Return the triangle of all rows, in one sweep."""
     head = blocks.head()
-    d, k = head.X.shape[1], targets_of(head).shape[1]
-    x_shift, y_shift = np.zeros(d), np.zeros(k)
+    d = head.X.shape[1]
+    k = targets_of(head).shape[1]
+    x_shift = np.zeros(d)
+    y_shift = np.zeros(k)
     if intercept:
-        x_shift, y_shift = provisional_mean(head.X), provisional_mean(targets_of(head))
+        x_shift = provisional_mean(head.X)
+        y_shift = provisional_mean(targets_of(head))
     statistic = partial(_triangle, x_shift=x_shift, y_shift=y_shift)
     R = map_reduce(blocks, statistic, _merge_triangles, n_jobs=n_jobs)
     R = np.pad(R, ((0, max(0, 2 - len(R))), (0, 0)))  # one row leaves nothing below the intercept's
-    x, y, weight = R[:, 1 : d + 1], R[:, d + 1 :], float(R[0, 0] ** 2)
+    x = R[:, 1 : d + 1]
+    y = R[:, d + 1 :]
+    weight = float(R[0, 0] ** 2)
     if not intercept:  # the column of ones is the first: it only records the weight
         return Triangle(np.ascontiguousarray(x), np.ascontiguousarray(y), weight, x_shift, y_shift)
     means = x_shift + x[0] / R[0, 0], y_shift + y[0] / R[0, 0]

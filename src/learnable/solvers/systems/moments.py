@@ -142,9 +142,12 @@ class Moments(NamedTuple):
 
 def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = None) -> Moments:
     """Return the moments of all rows; with `intercept=False`, about zero."""
-    d, first = blocks.n_columns, blocks.head()
-    rows, targets = first.X[:_FIRST_ROWS], targets_of(first)[:_FIRST_ROWS]
-    x_shift, y_shift = np.zeros(d), np.zeros(targets.shape[1])
+    d = blocks.n_columns
+    first = blocks.head()
+    rows = first.X[:_FIRST_ROWS]
+    targets = targets_of(first)[:_FIRST_ROWS]
+    x_shift = np.zeros(d)
+    y_shift = np.zeros(targets.shape[1])
     if intercept:
         y_shift = provisional_mean(targets)
         if not blocks.sparse and _means_are_far(rows):
@@ -153,7 +156,9 @@ def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | Non
     for _ in range(2):
         about = partial(statistic, x_shift=x_shift, y_shift=y_shift)
         products = map_reduce(blocks, about, add_in_place, n_jobs=n_jobs)
-        weight, sums, square = products[0, 0], products[0, 1:], products[1:, 1:]
+        weight = products[0, 0]
+        sums = products[0, 1:]
+        square = products[1:, 1:]
         if not intercept:
             offset = np.zeros_like(sums)
             break
@@ -194,7 +199,8 @@ def provisional_mean(rows: Array) -> Array:
 def _means_are_far(rows: Array) -> bool:
     """Tell whether a mean is so large against its spread that products about zero would lose digits."""
     with np.errstate(over="ignore", invalid="ignore"):
-        mean, spread = rows.mean(axis=0), rows.std(axis=0)
+        mean = rows.mean(axis=0)
+        spread = rows.std(axis=0)
     return not bool((np.abs(mean) <= _FAR * spread).all())
 
 
@@ -213,7 +219,8 @@ def root_weight(block: Block) -> Any:
 def dense_products(block: Block, x_shift: Array, y_shift: Array) -> Array:
     """Return TᵀT of the rows T = √w [1, x − shift, y − shift]."""
     m, d = block.X.shape
-    y, root = targets_of(block), root_weight(block)
+    y = targets_of(block)
+    root = root_weight(block)
     width = 1 + d + y.shape[1]
     if block.weight is None and not x_shift.any():
         return _unmoved_products(block.X, np.column_stack([np.ones(m), y - y_shift]))
@@ -237,7 +244,8 @@ def _unmoved_products(X: Array, Y: Array) -> Array:
     d = X.shape[1]
     total = np.zeros((d + Y.shape[1],) * 2)
     others = np.r_[0, d + 1 : d + Y.shape[1]]  # where the columns of Y = [1, y] stand in the result
-    gram, cross = np.zeros((d, d)), np.zeros((Y.shape[1], d))
+    gram = np.zeros((d, d))
+    cross = np.zeros((Y.shape[1], d))
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(X), _TILE_ROWS):
             T = X[start : start + _TILE_ROWS]
@@ -259,7 +267,9 @@ def sparse_products(block: Block, x_shift: Array, y_shift: Array) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         cross = X.T @ Y
         total = np.empty((d + Y.shape[1], d + Y.shape[1]))
-        total[0, 0], total[0, d + 1 :], total[d + 1 :, 0] = Y[:, 0] @ Y[:, 0], Y[:, 0] @ Y[:, 1:], Y[:, 0] @ Y[:, 1:]
+        total[0, 0] = Y[:, 0] @ Y[:, 0]
+        total[0, d + 1 :] = Y[:, 0] @ Y[:, 1:]
+        total[d + 1 :, 0] = Y[:, 0] @ Y[:, 1:]
         total[d + 1 :, d + 1 :] = Y[:, 1:].T @ Y[:, 1:]
         total[0, 1 : d + 1] = total[1 : d + 1, 0] = cross[:, 0]
         total[1 : d + 1, d + 1 :] = cross[:, 1:]
@@ -300,7 +310,8 @@ def block_residuals(block: Block, centre: Array, level: Array, coef: Array) -> R
         return _one_target(block, centre, level, coef)
     sparse = hasattr(block.X, "indptr")
     sums = Residuals(np.zeros((d, k)), np.zeros(k), np.zeros(k))
-    m, y = block.X.shape[0], targets_of(block)
+    m = block.X.shape[0]
+    y = targets_of(block)
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, m, m if sparse else _RESIDUAL_ROWS):
             rows = slice(start, m if sparse else start + _RESIDUAL_ROWS)
@@ -320,9 +331,11 @@ def block_residuals(block: Block, centre: Array, level: Array, coef: Array) -> R
 def _one_target(block: Block, centre: Array, level: Array, coef: Array) -> Residuals:
     cross = np.zeros(len(coef))
     weight = np.ones(block.X.shape[0]) if block.weight is None else block.weight
-    w, y = np.ascontiguousarray(coef[:, 0]), np.ascontiguousarray(targets_of(block)[:, 0])
+    w = np.ascontiguousarray(coef[:, 0])
+    y = np.ascontiguousarray(targets_of(block)[:, 0])
     if hasattr(block.X, "indptr"):
-        X, start = block.X, float(level[0] - centre @ w)
+        X = block.X
+        start = float(level[0] - centre @ w)
         total, square = sparse_residual_rows(
             X.data, unsigned(X.indices), unsigned(X.indptr), y, weight, start, w, cross
         )
@@ -351,7 +364,8 @@ def relative_residual(
     digits of the spread that rounding blurs at a large mean cannot be asked for. `penalty` is α‖β‖∞.
     """
     share = _ROUNDING / tolerance * np.sqrt(weight)
-    x_size, y_size = x[0] + share * np.abs(x[1]), y[0] + share * np.abs(y[1])
+    x_size = x[0] + share * np.abs(x[1])
+    y_size = y[0] + share * np.abs(y[1])
     terms = y_size + x_size @ np.abs(coef) + share * np.abs(intercept)
     worst = _ratio(np.abs(gradient), np.outer(x_size, terms) + penalty).max(axis=0, initial=0.0)
     return np.asarray(np.maximum(worst, _ratio(np.abs(total), np.sqrt(weight) * terms)))

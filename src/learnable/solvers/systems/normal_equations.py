@@ -62,8 +62,10 @@ class ColumnSums(NamedTuple):
 
 def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -> ColumnSums:
     """Return mean and centred sum of squares of every column."""
-    d, k = blocks.n_columns, targets_of(blocks.head()).shape[1]
-    x_mean, y_mean = np.zeros(d), np.zeros(k)
+    d = blocks.n_columns
+    k = targets_of(blocks.head()).shape[1]
+    x_mean = np.zeros(d)
+    y_mean = np.zeros(k)
     for _ in range(2):
         weight, x_sum, y_sum, x_square, y_square = map_reduce(
             blocks, partial(_moments_about, x_mean=x_mean, y_mean=y_mean), _add, n_jobs=n_jobs
@@ -71,11 +73,14 @@ def column_sums(blocks: Blocks, *, intercept: bool, n_jobs: int | None = None) -
         if not intercept:
             break
         with np.errstate(over="ignore", invalid="ignore"):
-            x_step, y_step = x_sum / weight, y_sum / weight
+            x_step = x_sum / weight
+            y_step = y_sum / weight
             moved = np.r_[weight * x_step**2, weight * y_step**2]
-            x_square, y_square = x_square - moved[:d], y_square - moved[d:]
+            x_square = x_square - moved[:d]
+            y_square = y_square - moved[d:]
             cancelled = moved > _MOST_CANCELLATION * np.r_[x_square, y_square]
-        x_mean, y_mean = x_mean + x_step, y_mean + y_step
+        x_mean = x_mean + x_step
+        y_mean = y_mean + y_step
         if not cancelled.any() or not np.isfinite(x_mean).all():
             break  # otherwise once more, about the mean: a column far from zero has lost digits
     return ColumnSums(float(weight), x_mean, y_mean, np.maximum(x_square, 0.0), np.maximum(y_square, 0.0))
@@ -90,7 +95,9 @@ def _moments_about(block: Block, x_mean: Array, y_mean: Array) -> list[Any]:
         x = block.X - x_mean
         return [w.sum(), x.T @ w, y.T @ w, (x**2).T @ w, (y**2).T @ w]
     X = block.X
-    first, second, present = np.zeros(len(x_mean)), np.zeros(len(x_mean)), np.zeros(len(x_mean))
+    first = np.zeros(len(x_mean))
+    second = np.zeros(len(x_mean))
+    present = np.zeros(len(x_mean))
     sparse_column_moments(X.data, unsigned(X.indices), unsigned(X.indptr), w, x_mean, first, second, present)
     absent = w.sum() - present  # weight of the rows that do not store the column: they are zero there
     return [w.sum(), first - absent * x_mean, y.T @ w, second + absent * x_mean**2, (y**2).T @ w]
@@ -122,19 +129,26 @@ def iterative_fit(
     largest = map_reduce(blocks, lambda block: float(np.abs(targets_of(block)).max(initial=0.0)), max, n_jobs=n_jobs)
     if 0.0 < largest < _SMALLEST_TARGET:
         raise OverflowError(f"the squares of these targets, at most {largest:.3g}, underflow")
-    d, k = blocks.n_columns, len(sums.y_mean)
+    d = blocks.n_columns
+    k = len(sums.y_mean)
     scale = 1.0 / np.sqrt(np.where(sums.x_square + alpha > 0, sums.x_square + alpha, 1.0))
-    coef, level, stopped = np.zeros((d, k)), sums.y_mean.copy(), False
+    coef = np.zeros((d, k))
+    level = sums.y_mean.copy()
+    stopped = False
 
     def watched(iteration: int, value: float) -> bool:
         nonlocal stopped
         stopped = progress(iteration, value)
         return stopped
 
-    limit, restarts = max_iter or max(1000, d), 0
+    limit = max_iter or max(1000, d)
+    restarts = 0
     spent = [0] * k  # iterations for each target
-    first, last_size = np.zeros(k), np.inf  # ‖g‖ of every target at β = 0, and the largest share of it that was left
-    plain, singular = False, alpha <= _EPSILON * float(sums.x_square.sum())
+    # ‖g‖ of every target at β = 0, and the largest share of it that was left
+    first = np.zeros(k)
+    last_size = np.inf
+    plain = False
+    singular = alpha <= _EPSILON * float(sums.x_square.sum())
     tol = max(tol, _ROUNDED) if singular else tol
     while True:
         state = residual_sums(blocks, sums.x_mean, level, coef, n_jobs=n_jobs)
@@ -147,7 +161,8 @@ def iterative_fit(
             break
         if value <= tol and left > 0.5 * last_size:
             break  # what is left of g is rounding
-        restarts, last_size = restarts + 1, left
+        restarts = restarts + 1
+        last_size = left
         plain = singular and (restarts == 1 or (plain and value <= tol))
         for target in range(k):
             if stopped:
@@ -259,7 +274,8 @@ def normal_product(blocks: BlockSource[Block], centre: Array, v: Array, *, n_job
         w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
         if hasattr(block.X, "indptr"):
             X = block.X
-            indices, indptr = unsigned(X.indices), unsigned(X.indptr)
+            indices = unsigned(X.indices)
+            indptr = unsigned(X.indptr)
             return out, sparse_normal_product(X.data, indices, indptr, w, v, offset, out)
         z = w * ((block.X - centre) @ v)
         return (block.X - centre).T @ z, 0.0
@@ -334,12 +350,17 @@ def conjugate_gradient(
     size: Callable[[Array, Array], float] = measure or (
         lambda x, r: float(np.linalg.norm(r)) / b_norm if b_norm > 0 else 0.0
     )
-    x, r = np.zeros_like(b), b.copy()
+    x = np.zeros_like(b)
+    r = b.copy()
     z = precondition(r) if precondition else r
-    p, rz = z, float(r @ z)
+    p = z
+    rz = float(r @ z)
     length = rz  # pᵀMp: z and p are orthogonal in M
-    steepest, Mx, Mp = 0.0, np.zeros_like(b), r.copy()
-    value, n_iter = size(x, r), 0
+    steepest = 0.0
+    Mx = np.zeros_like(b)
+    Mp = r.copy()
+    value = size(x, r)
+    n_iter = 0
     limit = 10 * len(b) if max_iter is None else max_iter
     while value > tol and n_iter < limit and rz > 0:
         Ap = product(p)
@@ -355,7 +376,8 @@ def conjugate_gradient(
             Mx += step * Mp
         r = r - step * Ap
         z = precondition(r) if precondition else r
-        rz, last = float(r @ z), rz
+        last = rz
+        rz = float(r @ z)
         p = z + (rz / last) * p
         if flat > 0:
             Mp = r + (rz / last) * Mp

@@ -84,7 +84,8 @@ def orthogonal_fit(
     n, d = X.shape
     if n + (d if problem.alpha else 0) >= d + intercept:
         return _tall_fit(problem, nonnegative)
-    x_mean, y_mean = np.ldexp(problem.x_mean, -problem.x_exponents), np.ldexp(problem.y_mean, -problem.y_exponents)
+    x_mean = np.ldexp(problem.x_mean, -problem.x_exponents)
+    y_mean = np.ldexp(problem.y_mean, -problem.y_exponents)
     everything = slice(None)
     A, b = eliminate_intercept(
         problem.x_rows(everything), problem.y_rows(everything), problem.weight, x_mean, y_mean, intercept
@@ -120,7 +121,8 @@ def eliminate_intercept(
 ) -> tuple[Array, Array]:
     """Return √w(X − x̄) and √w(y − ȳ), turned so that the intercept's equation is the first row, without it."""
     v = np.ones(len(X)) if weight is None else np.sqrt(weight)
-    A, b = v[:, None] * (X - x_mean), v[:, None] * (y - y_mean)
+    A = v[:, None] * (X - x_mean)
+    b = v[:, None] * (y - y_mean)
     if not intercept:
         return A, b
     u = v / np.linalg.norm(v)
@@ -142,10 +144,13 @@ def _scaled_problem(X: Array, y: Array, weight: Array | None, alpha: float, inte
 
 def _tall_fit(problem: _Problem, nonnegative: bool) -> LinearFit:
     """Factorise A = √w [1, X] with the penalty's rows √α I below, all scaled."""
-    (n, d), c = problem.X.shape, int(problem.intercept)
-    root, alpha = np.sqrt(problem.weight)[:, None], problem.alpha
+    n, d = problem.X.shape
+    c = int(problem.intercept)
+    root = np.sqrt(problem.weight)[:, None]
+    alpha = problem.alpha
     height = n + (d if alpha else 0)
-    A, b = np.zeros((height, d + c), order="F"), np.zeros((height, problem.y.shape[1]), order="F")
+    A = np.zeros((height, d + c), order="F")
+    b = np.zeros((height, problem.y.shape[1]), order="F")
     A[:n, :c] = root
     A[:n, c:] = root * problem.x_rows(slice(None))
     b[:n] = root * problem.y_rows(slice(None))
@@ -186,7 +191,8 @@ def _refined_solution(A: Array, b: Array, factors: Array, tau: Array, R: Array, 
         size = float(np.max(np.abs(dx) / (np.abs(x + dx) + np.finfo(float).tiny), initial=0.0))
         if iteration > 0 and not size < 0.5 * last:
             break  # rounding has taken over
-        x, r = x + dx, r + dr
+        x = x + dx
+        r = r + dr
         if iteration > 0 and (size < _EPS / 4 or _SAFETY * np.abs(dx).max() < rcond * np.abs(x).min()):
             break  # each correction is about eps/rcond of the last one: the next would be far below the last digit
         last = size if iteration > 0 else np.inf
@@ -214,7 +220,8 @@ def _minimum_norm(A: Array, b: Array, exponents: Exponents) -> tuple[Array, int,
         return np.zeros((d, b.shape[1])), 0, np.zeros((0, 0))
     own = np.ldexp(A, exponents)
     row_exponents = np.frexp(np.abs(own).max(axis=1))[1]
-    rows, right = np.ldexp(own, -row_exponents[:, None]), np.ldexp(b, -row_exponents[:, None])
+    rows = np.ldexp(own, -row_exponents[:, None])
+    right = np.ldexp(b, -row_exponents[:, None])
     factors, tau, R = _householder(rows.T)
     factor = np.ldexp(R, row_exponents)
     if reciprocal_condition(R) <= _EPS * min(d, 1000):
@@ -239,7 +246,8 @@ def _rank_deficient_solution(A: Array, b: Array, exponents: Exponents, noise: fl
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > noise))
     if rank == 0:
         return np.zeros((A.shape[1], b.shape[1])), 0
-    rows, right = np.empty((rank, A.shape[1])), Q[:, :rank].T @ b
+    rows = np.empty((rank, A.shape[1]))
+    right = Q[:, :rank].T @ b
     rows[:, order] = R[:rank]
     coef = _shortest(rows, right, exponents - exponents.max())
     with np.errstate(over="ignore", invalid="ignore"):
@@ -290,11 +298,15 @@ def _finish(
         level = y_mean - x_mean @ coef
     level = np.asarray(level, dtype=np.float64)
     gradient = np.zeros(coef.shape, dtype=np.longdouble)
-    total, r_square = np.zeros(len(level), dtype=np.longdouble), np.zeros(len(level), dtype=np.longdouble)
-    x_square, y_square = np.zeros(len(coef)), np.zeros(len(level))  # sizes to compare with: float64 will do
+    total = np.zeros(len(level), dtype=np.longdouble)
+    r_square = np.zeros(len(level), dtype=np.longdouble)
+    # sizes to compare with: float64 will do
+    x_square = np.zeros(len(coef))
+    y_square = np.zeros(len(level))
     for part in _row_chunks(problem.X):
         w = problem.weight[part, None]
-        X, y = problem.x_rows(part), problem.y_rows(part)
+        X = problem.x_rows(part)
+        y = problem.y_rows(part)
         extended = X.astype(np.longdouble)
         r = y - level - np.dot(extended, coef)  # `dot` is faster than `@` in extended precision
         wr = w * r
