@@ -211,7 +211,13 @@ def houses():
         "the hold-out score is not.",
         "model_file": "houses-RidgeCV.safetensors",
         "predict_command": "learnable predict houses-RidgeCV.safetensors new.csv",
-        "intervals": {"method": "cv+", "level": 0.9, "holdout_coverage": 0.9041, "mean_width": 214300.0},
+        "intervals": {
+            "method": "cv+",
+            "level": 0.9,
+            "holdout_coverage": 0.9041,
+            "chance": {"low": 0.862, "high": 0.935},
+            "mean_width": 214300.0,
+        },
     }
     data["preview"] = {"columns": ["median_income", "town"], "rows": [["3.5", "Brook"], [None, "<b>Aldham</b>"]]}
     data["correlations"] = {

@@ -306,9 +306,11 @@ def _more(record: Any) -> list[str]:
     lines = []
     if winner is not None and winner["intervals"]:
         found = winner["intervals"]
+        chance = found["chance"]
         lines.append(
             f"Its {100 * found['level']:g} % prediction intervals ({found['method']}) hold "
-            f"{100 * found['holdout_coverage']:.1f} % of the rows set aside"
+            f"{100 * found['holdout_coverage']:.1f} % of the rows set aside (chance gives "
+            f"{100 * chance['low']:.1f} to {100 * chance['high']:.1f} % of so few)"
         )
     lines += [f"- {text}" for text in record["advice"] if not text.startswith("Predict new rows")]
     versions = record["versions"]

@@ -199,6 +199,9 @@ def coverage_sentences(numbers: Numbers) -> Markup | None:
         pieces += [" at level ", numbers.show(*place, "level", style="level")]
     if numbers.known(*place, "holdout_coverage"):
         pieces += [" held ", numbers.show(*place, "holdout_coverage", style="percent"), " of the hold-out rows"]
+        if numbers.known(*place, "chance", "low"):
+            ends = (numbers.show(*place, "chance", end, style="percent") for end in ("low", "high"))
+            pieces += [" (so few rows give ", next(ends), " to ", next(ends), " by chance)"]
     else:
         pieces.append(" come with the model")
     if numbers.known(*place, "mean_width"):

@@ -69,6 +69,25 @@ def table_model(
     return ConformalRegressor(wrapped, method=intervals, cv=cv, level=LEVEL, random_state=seed)
 
 
+def chance_range(level: float, n_rows: int, n_new: int) -> dict[str, float]:
+    """Return the share of new rows in which intervals of this level may hold the target, nineteen times in twenty.
+
+    The level is an average over rows that calibrate: given n of them, the probability itself has a beta distribution
+    (Vovk 2012), and the count of n_new rows is beta-binomial.
+
+    Examples
+    --------
+    >>> found = chance_range(0.9, 960, 240)
+    >>> round(found["low"], 3), round(found["high"], 3)
+    (0.854, 0.942)
+    """
+    from scipy.stats import betabinom
+
+    hits = int(np.ceil(level * (n_rows + 1)))
+    law = betabinom(n_new, hits, max(n_rows + 1 - hits, 1))
+    return {"low": float(law.ppf(0.025)) / n_new, "high": float(law.ppf(0.975)) / n_new}
+
+
 def keep_candidate(
     report: Report,
     folder: str,
@@ -145,6 +164,7 @@ def cover_holdout(
         "method": method,
         "level": LEVEL,
         "holdout_coverage": float(np.mean(covered)),
+        "chance": chance_range(LEVEL, len(train), len(test)),
         "mean_width": float(np.mean((upper - lower)[finite])) if finite.any() else None,
     }
     report(plain(found))
