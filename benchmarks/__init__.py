@@ -27,6 +27,7 @@ from . import (
     subset,
     svm,
     tool,
+    topics,
     trees,
 )
 
@@ -58,6 +59,7 @@ FAMILIES = {
     "subset": subset.ROWS,
     "svm": svm.ROWS,
     "tool": tool.ROWS,
+    "topics": topics.ROWS,
     "trees": trees.ROWS,
 }
 ROWS = {row.name: row for rows in FAMILIES.values() for row in rows}

@@ -12,7 +12,6 @@ JMLR 3, 2003).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -41,13 +40,14 @@ from ..core.declare import (
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
 from ..core.threads import resolve_n_jobs
-from ..data.door import Table, door, read_features
+from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from . import _kernels as kernels
 from ._variational_kernels import collect
 from .corpus import Corpus, corpus_of
+from .lda_answers import TopicAnswers
 from .sampler import METHODS, TopicSampler, run_chains
-from .text import TextCounts
+from .text import TextCounts, are_texts, text_door
 from .variational import (
     Documents,
     bound,
@@ -68,28 +68,7 @@ _POSITIVE = Number(low=0.0, low_open=True)
 _GAP = 10
 
 
-_read_counts = door(target="none")
-
-
-def _text_door(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
-    """Read counts, or texts, of which the vocabulary is remembered."""
-    if _are_texts(X):
-        counter = TextCounts(**(estimator.text or {}))
-        X = counter.fit_transform(X)
-        estimator.vocabulary_ = counter.vocabulary_
-    return _read_counts(estimator, X, y, sample_weight, run)
-
-
-def _are_texts(X: Any) -> bool:
-    if sp.issparse(X) or isinstance(X, (str, bytes)) or not hasattr(X, "__len__") or not len(X):
-        return False
-    if getattr(X, "ndim", 1) != 1:
-        return False
-    values = X.to_list() if hasattr(X, "to_list") else list(X)
-    return any(isinstance(value, str) for value in values)
-
-
-class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     r"""Topics of documents: each a distribution over words, and each document a mixture of them.
 
     `components_` holds what scikit-learn's does, the topics' Dirichlet parameters; of a sampled model η plus the mean
@@ -183,7 +162,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_features_in_: int = fitted("int", "Number of words.")
     certificate_: Certificate = fitted("Certificate", "`chain` or `ascent`.")
 
-    _door = staticmethod(_text_door)
+    _door = staticmethod(text_door)
 
     @property
     def _way(self) -> str:
@@ -411,46 +390,6 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """Fit, then transform the same documents."""
         return self.fit(X).transform(X, normalize=normalize)
 
-    def transform_interval(
-        self, X: Any, level: float = 0.9, *, n_draws: int = 200, random_state: Any = 0
-    ) -> tuple[Array, Array, Array]:
-        """Return posterior means of the shares in documents and the ends of their intervals, by Gibbs sampling.
-
-        Parameters
-        ----------
-        X : array or sparse array of shape (n_documents, n_words)
-            Counts.
-        level : float
-            Probability between the ends.
-        n_draws : int
-            Draws per document, after a quarter as many of warm-up.
-        random_state : int, Generator or None
-            Seed.
-        """
-        check_is_fitted(self)
-        rows = self._rows(X)
-        D = rows.shape[0]
-        out = np.empty((n_draws, D, self.n_components))
-        words = as_generator(random_state).integers(0, 2**63, size=4).astype(np.uint64)
-        corpus = _tokens(rows)
-        kernels.draw_documents(
-            corpus.words, corpus.starts, 0, D, self._phi(), self._alpha(), max(10, n_draws // 4), words, out
-        )
-        low, high = np.quantile(out, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return out.mean(axis=0), low, high
-
-    def held_out(self, X: Any, *, n_particles: int = 20, random_state: Any = 0) -> Array:
-        """Return an estimate of log p(document | topics, α) for each document, from left to right."""
-        check_is_fitted(self)
-        rows = self._rows(X)
-        corpus = _tokens(rows)
-        level = np.zeros(rows.shape[0])
-        words = as_generator(random_state).integers(0, 2**63, size=4).astype(np.uint64)
-        kernels.left_to_right(
-            corpus.words, corpus.starts, 0, rows.shape[0], self._phi(), self._alpha(), n_particles, words, level
-        )
-        return level
-
     def score(self, X: Any, y: Any = None) -> float:
         """Return the variational bound of the documents' log-likelihood; of "ml" the log-likelihood itself."""
         check_is_fitted(self)
@@ -463,47 +402,6 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         check_is_fitted(self)
         rows = self._rows(X)
         return self._perplexity(documents_of(rows), None, sub_sampling)
-
-    def top_words(self, n: int = 10, *, relevance: float = 1.0, names: Sequence[Any] | None = None) -> list[list[Any]]:
-        """Return the words that say most about each topic.
-
-        Parameters
-        ----------
-        n : int
-            Words per topic.
-        relevance : float
-            λ of λ log φ + (1 − λ) log(φ/p(w)) (C. Sievert and K. Shirley 2014); 1 orders by frequency.
-        names : sequence, optional
-            Names of the columns; those of the fit, or numbers.
-        """
-        check_is_fitted(self)
-        phi = normal_rows(self.components_)
-        overall = self.components_.sum(axis=0)
-        overall = overall / overall.sum()
-        with np.errstate(divide="ignore"):
-            weight = np.log(np.maximum(phi, 1e-300))
-            weight = relevance * weight + (1.0 - relevance) * (weight - np.log(np.maximum(overall, 1e-300)))
-        order = np.argsort(-weight, axis=1, kind="stable")[:, :n]
-        known = names if names is not None else self._words()
-        return [[int(w) if known is None else known[int(w)] for w in row] for row in order]
-
-    def topic_sizes(self) -> Array:
-        """Return the share of all tokens that each topic has."""
-        check_is_fitted(self)
-        sizes = self.components_.sum(axis=1)
-        return np.asarray(sizes / sizes.sum())
-
-    def shares_by(self, X: Any, groups: Any) -> tuple[list[Any], Array, Array]:
-        """Return the groups (authors, years, …), the topics' mean shares in each, and their standard errors."""
-        shares = self.transform(X)
-        labels = np.asarray(groups)
-        if len(labels) != len(shares):
-            raise DataError(f"shares_by: {len(labels)} groups for {len(shares)} documents.")
-        found = sorted(set(labels.tolist()))
-        parts = [shares[labels == group] for group in found]
-        means = np.array([part.mean(axis=0) for part in parts])
-        errors = np.array([part.std(axis=0) / np.sqrt(len(part)) for part in parts])
-        return found, means, errors
 
     # ---- parts ----
 
@@ -518,7 +416,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _rows(self, X: Any) -> Any:
         """Return counts in the columns of the fit, of counts or of texts."""
-        if _are_texts(X):
+        if are_texts(X):
             words = getattr(self, "vocabulary_", None)
             if words is None:
                 raise DataError("LatentDirichletAllocation: it was fitted to counts; pass counts, not texts.")
@@ -621,13 +519,3 @@ def _as_prior(given: Any) -> Any:
 
 def _weights(lam: Array) -> Array:
     return np.ascontiguousarray(np.exp(expected_logs(lam)).T)
-
-
-def _tokens(X: Any) -> Corpus:
-    """Return the tokens of documents, none of which need have any."""
-    rows = X.data if sp.issparse(X) else X
-    if (rows != np.floor(rows)).any():
-        raise DataError("LatentDirichletAllocation: tokens are counted; X holds fractions.")
-    if rows.sum():
-        return corpus_of(X)
-    return Corpus(np.zeros(0, dtype=np.int32), np.zeros(X.shape[0] + 1, dtype=np.int64), X.shape[1])

@@ -37,6 +37,10 @@ METHODS = ("sparse", "gibbs", "collapsed")
 #: Topics up to which all terms of a token are computed instead of looking into alias tables. Measured on 395 and 20,000
 #: documents: at 20 topics all terms take 0.5 of the time, at 60 about the same, at 200 twice the time.
 MOST_DENSE = 48
+#: Collapsed sweeps at the start of a sparse chain, and the most terms they may compute (about 2 s). Measured on 1,000
+#: documents of 100 tokens, 20 topics: log joint −651,000 after 10 sweeps from there, −760,000 from a random start.
+_APPROACH = 25
+_MOST_WORK = 1e9
 #: Documents of a task: a fixed cut, whatever the number of threads.
 _TASKS = 16
 #: Tokens from which a sweep is worth more than one thread (a task costs 0.1 ms to hand over).
@@ -180,7 +184,31 @@ class TopicSampler(Sampler):
         z = rng.integers(0, self.K, size=n, dtype=np.int32) if x is None else np.array(x, dtype=np.int32)
         if z.shape != (n,) or (z < 0).any() or (z >= self.K).any():
             raise ParameterError(f"sample_topics: a start must be {n} topics from 0 to {self.K - 1}.")
+        if x is None and self.method == "sparse":
+            self._approach(z, rng)
         return TopicState(z, self.alpha.copy(), np.array([self.beta]))
+
+    def _approach(self, z: NDArray[np.int32], rng: Rng) -> None:
+        """Take a few collapsed sweeps from a random start: they leave it far faster than draws of Φ do."""
+        tokens, starts, V = self.corpus
+        work = max(1, len(tokens) * self.K)
+        counts = self.word_counts(z)
+        sizes = counts.sum(axis=0, dtype=np.float64)[None]
+        width = np.array([V * self.beta])
+        for _ in range(min(_APPROACH, max(1, int(_MOST_WORK / work)))):
+            kernels.sweep_collapsed(
+                tokens,
+                starts,
+                self._group_of,
+                counts,
+                sizes,
+                width,
+                self.alpha,
+                self.beta,
+                1.0,
+                step_words(rng, 1)[0],
+                z,
+            )
 
     def template(self) -> TopicState:
         """Return a state of the right form."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param
 from ..core.errors import DataError, DataTypeError
+from ..data.door import Table, door
 
 
 class TextCounts(TransformerMixin, Declared):
@@ -125,3 +126,25 @@ def _read(texts: Any) -> Sequence[str]:
         else:
             raise DataTypeError(f"TextCounts: text {place} is a {type(value).__name__}; pass strings.")
     return found
+
+
+_read_counts = door(target="none")
+
+
+def text_door(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+    """Read counts, or texts, of which the vocabulary is remembered."""
+    if are_texts(X):
+        counter = TextCounts(**(estimator.text or {}))
+        X = counter.fit_transform(X)
+        estimator.vocabulary_ = counter.vocabulary_
+    return _read_counts(estimator, X, y, sample_weight, run)
+
+
+def are_texts(X: Any) -> bool:
+    """Tell whether X is a list of texts, some of which may be missing."""
+    if sp.issparse(X) or isinstance(X, (str, bytes)) or not hasattr(X, "__len__") or not len(X):
+        return False
+    if getattr(X, "ndim", 1) != 1:
+        return False
+    values = X.to_list() if hasattr(X, "to_list") else list(X)
+    return any(isinstance(value, str) for value in values)

@@ -145,6 +145,8 @@ def _brief(model: Any) -> Any:
         changed["alphas"] = 3
     if "random_state" in settings:
         changed["random_state"] = 0
+    if "n_draws" in settings:  # sampled models
+        changed |= {"n_draws": 4, "n_warmup": 1}
     return model.set_params(**changed)
 
 
