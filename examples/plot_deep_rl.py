@@ -19,10 +19,10 @@ pole = deep.CartPole()
 
 # Four agents, four seeds each. One seed proves nothing: the report is an interquartile mean with its interval.
 agents = {
-    "DQN": (DQN(epsilon_steps=5000), 15_000),
-    "REINFORCE": (Reinforce(), 30_000),
-    "A2C": (ActorCritic(), 30_000),
-    "PPO": (ActorCritic(clip=0.2), 30_000),
+    "DQN": (DQN(gamma=0.95, epsilon_steps=5000, target_every=100), 15_000),
+    "REINFORCE": (Reinforce(), 20_000),
+    "A2C": (ActorCritic(), 20_000),
+    "PPO": (ActorCritic(clip=0.2), 20_000),
 }
 sweeps = {}
 for name, (agent, steps) in agents.items():

@@ -412,6 +412,34 @@ def test_learning_that_diverges_stops_in_words_and_keeps_the_best_policy(name, r
     assert agent.learn(deep.CartPole(), 128, eval_every=None).stopped == "steps"
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("DQN", {"prioritised": True}, "its memory does not fit its parameters, which were changed"),
+        ("DQN", {"hidden": (8,)}, "its memory does not fit its parameters, which were changed"),
+        ("A2C", {"n_envs": 5}, "learned in 2 copies of its environment and cannot go on in 5"),
+        ("PPO", {"dtype": "float64"}, "its memory does not fit its parameters, which were changed"),
+    ],
+)
+def test_parameters_that_no_longer_fit_the_memory_are_told(name, change, words):
+    agent = agent_of(name)
+    agent.learn(deep.CartPole(), 128, eval_every=None)
+    for key, value in change.items():
+        setattr(agent, key, value)
+    with pytest.raises(DataError, match=words):
+        agent.learn(deep.CartPole(), 128, eval_every=None)
+
+
+def test_states_from_a_file_that_no_environment_is_in_are_refused():
+    agent = agent_of("A2C")
+    agent.learn(deep.Acrobot(), 64, eval_every=None)
+    agent.memory["world_state"][0, 0] = 1e300
+    with pytest.raises(DataError, match="states that no environment is in"):
+        agent.learn(deep.Acrobot(), 64, eval_every=None)
+    with pytest.raises(DataError, match=r"a state is finite numbers of at most 1e\+06"):
+        deep.Acrobot().step([np.inf, 0.0, 0.0, 0.0], 1)
+
+
 def test_spaces_of_every_supported_kind():
     spaces = gymnasium.spaces
     encoder = deep.Encoder(

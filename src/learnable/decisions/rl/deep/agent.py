@@ -355,6 +355,7 @@ class DeepAgent:
             world.begin(self.memory["world_seed"])
         else:
             _check_world(type(self).__name__, self.memory, world)
+            self._check_memory(world)
             stored = {k.removeprefix("world_"): v for k, v in self.memory.items() if k.startswith("world_")}
             stored.pop("seed")
             world.resume(stored)
@@ -367,6 +368,21 @@ class DeepAgent:
         parts = self._parts(memory, gradient)
         block = new_block(self._rows(world), world, memory["theta"].dtype)
         return Session(world, memory, self._policy(memory, "last"), block, optimiser, parts)
+
+    def _check_memory(self, world: World) -> None:
+        """Raise an error where the parameters were changed so that the memory no longer fits: loops check no bounds."""
+        owner = type(self).__name__
+        try:
+            fits = self._is_sound(self.memory)
+        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise DataError(f"{owner}: its memory does not fit its parameters, which were changed; make a new agent.")
+        if self.memory["running"].shape != (world.n,):
+            raise DataError(
+                f"{owner}: learned in {len(self.memory['running'])} copies of its environment and cannot go on in "
+                f"{world.n}; keep n_envs, or make a new agent."
+            )
 
     def _new_memory(self, world: World) -> dict[str, Array]:
         seed = self.random_state

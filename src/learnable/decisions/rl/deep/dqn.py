@@ -279,6 +279,7 @@ class DQN(DeepAgent):
         C, n, d = replay.obs.shape
         d_known, n_actions, _ = (int(size) for size in memory["sizes"])
         sound = super()._is_sound(memory) and n_actions >= 1 and d == d_known and n >= 1 and C >= 1
+        sound &= memory["theta"].size == self._networks(memory)[0].n_parameters
         sound &= replay.next_obs.shape == (C, n, d) and replay.obs.dtype == replay.next_obs.dtype == self.dtype
         for part, kind in zip(replay[2:7], (np.int64, np.float64, bool, bool, bool), strict=True):
             sound &= part.shape == (C, n) and part.dtype == kind

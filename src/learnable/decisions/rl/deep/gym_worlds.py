@@ -262,8 +262,10 @@ class GymWorld(World):
 
     def resume(self, state: dict[str, Array]) -> None:
         """Play the episodes under way again; where the environment does not repeat itself, begin new ones."""
-        actions = state.get("actions")
-        if actions is None or state["obs"].shape != self.obs.shape or actions.shape[2] != self.width:
+        known = {"clock": self.clock, "earned": self.earned, "seeds": self.seeds, "rng": self.rng, "obs": self.obs}
+        fits = all(n in state and state[n].shape == x.shape and state[n].dtype == x.dtype for n, x in known.items())
+        actions = state.get("actions", np.zeros(0))
+        if not fits or actions.ndim != 3 or actions.shape[::2] != (self.n, self.width):
             raise DataError(f"{self.name}: the agent learned in another environment, or in another number of copies.")
         self.rng[:] = state["rng"]
         for e in range(self.n):

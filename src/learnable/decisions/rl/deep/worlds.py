@@ -21,6 +21,8 @@ from ._play_kernels import Block, PolicyArrays, WorldArrays, begin_all, play_out
 
 Array = NDArray[Any]
 
+#: Largest number of a state: angles are brought back by full turns, one at a time.
+_FARTHEST = 1e6
 _NO_TABLE = physics.StepArrays(
     first=np.zeros(2, dtype=np.int64),
     cum=np.ones(1),
@@ -78,6 +80,8 @@ class ControlEnvironment:
         after = np.zeros(physics.STATE_WIDTH)
         given = np.asarray(state, dtype=np.float64)
         after[: len(given)] = given
+        if not np.abs(after).max() <= _FARTHEST:
+            raise DataError(f"{self.name}: a state is finite numbers of at most {_FARTHEST:g}; got {state!r}.")
         if self.n_actions and (action != int(action) or not 0 <= action < self.n_actions):
             raise DataError(f"{self.name}: actions are 0 to {self.n_actions - 1}; got {action!r}.")
         rng = np.ones(4, dtype=np.uint64)  # these steps draw nothing
@@ -248,6 +252,8 @@ class CompiledWorld(World):
                 raise DataError(
                     f"{self.name}: the agent learned in another environment, or in another number of copies."
                 )
+        if not np.abs(state["state"]).max() <= _FARTHEST or (state["clock"] < 0).any():
+            raise DataError(f"{self.name}: the agent's memory has states that no environment is in.")
         if self.code == physics.TABLE and not _are_states(state["state"][:, 0], self.n_features):
             raise DataError(f"{self.name}: the agent's memory has states that this environment does not have.")
         for name, array in self.state().items():
