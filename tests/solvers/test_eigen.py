@@ -147,3 +147,30 @@ def test_more_pairs_than_rows_are_refused(k):
         symmetric_pairs(np.eye(3), k)
     with pytest.raises(ParameterError, match="were asked of a matrix of shape"):
         singular_triplets(np.ones((3, 5)), k)
+
+
+def test_blocks_find_what_stands_out_and_leave_the_rest_to_lanczos():
+    rng = np.random.default_rng(3)
+    Q = np.linalg.qr(rng.normal(size=(500, 500)))[0]
+    values = np.concatenate([[-90.0, 80.0, 60.0, 59.0], np.linspace(1.0, -1.0, 496)])
+    A = (Q * values) @ Q.T
+    A = (A + A.T) / 2.0
+    found = symmetric_pairs(A, 3, method="block")
+    np.testing.assert_allclose(found.values, [80.0, 60.0, 59.0], rtol=1e-12)
+    assert found.worst < 1e-12
+    assert found.gaps[2] == pytest.approx(1.0)
+    flat = Q @ np.diag(np.linspace(1.0, 1.01, 500)) @ Q.T  # nothing stands out
+    flat = (flat + flat.T) / 2.0
+    found = symmetric_pairs(flat, 2, method="block")
+    np.testing.assert_allclose(found.values, np.linalg.eigvalsh(flat)[::-1][:2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("budget", [0, 1, 300])
+def test_a_budget_of_restarts_changes_only_the_way(budget):
+    n = 600
+    L = sp.diags_array([np.full(n - 1, -1.0), np.full(n, 2.0), np.full(n - 1, -1.0)], offsets=[-1, 0, 1])
+    L = sp.csr_array(L)
+    L[0, 0] = L[n - 1, n - 1] = 1.0  # a path
+    found = symmetric_pairs(L, 3, largest=False, shift=-1e-4, budget=budget)
+    np.testing.assert_allclose(found.values, 2.0 - 2.0 * np.cos(np.pi * np.arange(3) / n), atol=1e-12)
+    assert found.worst < 1e-12

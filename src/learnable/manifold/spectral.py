@@ -48,9 +48,11 @@ _SHIFT = -1e-4
 def without_diagonal(A: Any) -> Any:
     """Return affinities with a zero diagonal, CSR or dense."""
     if sp.issparse(A):
-        A = sp.coo_array(A)
-        kept = (A.row != A.col) & (A.data != 0)
-        return sp.csr_array((A.data[kept], (A.row[kept], A.col[kept])), shape=A.shape)
+        A = sp.csr_array(A)
+        rows = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+        kept = (rows != A.indices) & (A.data != 0)
+        counts = np.concatenate([[0], np.cumsum(kept)])
+        return sp.csr_array((A.data[kept], A.indices[kept], counts[A.indptr]), shape=A.shape)
     A = np.array(A, dtype=np.float64)
     np.fill_diagonal(A, 0.0)
     return A
@@ -120,8 +122,11 @@ class AffinityModel(Estimator):
         self.n_neighbors_ = min(n, max(n // 10, 2) if self.n_neighbors is None else self.n_neighbors)
         self.X_fit_ = kept_rows(X)
         given = self._affinities(owner)
-        check_affinities(owner, given, n)
-        self.affinity_matrix_ = (given + given.T) / 2.0
+        if isinstance(self.affinity, str) and "neighbors" in self.affinity:
+            self.affinity_matrix_ = given  # symmetric as it is made
+        else:
+            check_affinities(owner, given, n)
+            self.affinity_matrix_ = (given + given.T) / 2.0
         A = without_diagonal(self.affinity_matrix_)
         self.degrees_ = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
         self.n_parts_ = int(connected_components(A, directed=False)[0])
