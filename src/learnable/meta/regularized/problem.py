@@ -36,6 +36,7 @@ from .sets import CoefficientSet
 Array = NDArray[np.float64]
 
 _HALVINGS = 60
+_LAST_DIGITS = 1e-14  # by which a point is kept inside a ball, so that rounding does not take it out again
 
 
 @dataclass(frozen=True)
@@ -172,11 +173,11 @@ class Problem:
             gauge = 0.0
         if form == "ivanov":
             strength = self._best_strength(q, gauge, strength, value)
-        if strength < gauge:
+        if strength < gauge * (1.0 + _LAST_DIGITS):
             if form == "phillips":
-                strength = gauge
+                strength = gauge * (1.0 + _LAST_DIGITS)
             else:
-                share = strength / gauge
+                share = strength / gauge * (1.0 - _LAST_DIGITS)
                 theta = share * theta
                 bounds = share * bounds
                 equalities = share * equalities
@@ -198,8 +199,8 @@ class Problem:
             return 0.0
         if isinstance(self.penalty, L2Penalty):
             return float(np.linalg.norm(q)) / math.sqrt(2.0 * self.penalty.strength * tau)
-        if gauge > 0.0 and self.penalty_conjugate(q, gauge * (1.0 + 1e-15)) == 0.0:
-            return gauge * (1.0 + 1e-15)  # a norm: the conjugate is zero from there on
+        if gauge > 0.0 and self.penalty_conjugate(q, gauge * (1.0 + _LAST_DIGITS)) == 0.0:
+            return gauge * (1.0 + _LAST_DIGITS)  # a norm: the conjugate is zero from there on
         near = max(near, gauge, 1e-6 * float(np.abs(q).max()))
         found = minimize_scalar(
             lambda t: min(math.exp(t) * tau + self.penalty_conjugate(q, math.exp(t)), 1e300),
@@ -275,6 +276,14 @@ class Problem:
         return split(terms, solve, x0, judge=judge, tol=tol, max_iter=max_iter, progress=progress)
 
     @cached_property
+    def gram(self) -> Array:
+        """Return XᵀΠX of the centred columns."""
+        root = np.sqrt(self.weight)
+        scaled = sp.diags_array(root) @ self.X if sp.issparse(self.X) else root[:, None] * self.X
+        product = scaled.T @ scaled
+        return np.asarray(product.toarray() if sp.issparse(product) else product) - np.outer(self.centre, self.centre)
+
+    @cached_property
     def spread(self) -> float:
         """Return the mean variance of a column: the unit in which copies of W are weighed against scores."""
         squares = self.X.multiply(self.X) if sp.issparse(self.X) else np.square(self.X)
@@ -294,9 +303,7 @@ class Problem:
             product = product - along[:, None] - along + float(self.centre @ self.centre)
             matrix = product * (root[:, None] * root)
         else:
-            scaled = sp.diags_array(root) @ self.X if sp.issparse(self.X) else root[:, None] * self.X
-            gram = scaled.T @ scaled
-            matrix = np.asarray(gram.toarray() if sp.issparse(gram) else gram) - np.outer(self.centre, self.centre)
+            matrix = self.gram.copy()
         matrix.flat[:: len(matrix) + 1] += ridge
         factor = scipy.linalg.cho_factor(matrix, lower=True)
 

@@ -21,9 +21,12 @@ from scipy.optimize import brentq
 
 from ...core.errors import ParameterError
 from ...core.estimator import Progress, no_progress
+from ...risk.losses import SquaredLoss
 from ...risk.norms import NormPenalty
-from ...risk.penalties import L2Penalty
+from ...risk.penalties import ElasticNetPenalty, L1Penalty, L2Penalty
+from ...solvers.composite.coordinate import coordinate_descent
 from ...solvers.composite.splitting import SplitPoint
+from ...solvers.problem import Solution
 from .problem import DualPoint, Problem
 
 Array = NDArray[np.float64]
@@ -32,6 +35,7 @@ _ROUNDING = 1e-9  # relative slack within which a parameter at the end of its ra
 _SLACK = 1e-8  # share of the risk at the least penalty by which R may exceed κ; the gap counts it, times its multiplier
 _SHORT = 500  # steps for one λ of that search
 _DECADES = 14  # of λ, down from the variance of the columns, in the search for a risk below κ
+_MOST_COLUMNS = 3000  # of a lasso whose moments are formed for coordinate descent
 _FARTHEST = 1e12  # steps beyond this lead to the minimum of the function itself
 
 
@@ -88,6 +92,9 @@ def solve_form(
         judge.room = _roomy_risk(problem, judge.rest.risk, value, max_iter, progress)
         if problem.risk(problem.scores(judge.room)) > value:  # κ is the least risk, but for rounding
             judge.most = value + _SLACK * judge.rest.risk
+    known = _by_coordinates(problem, value, tol, max_iter, progress) if form == "tikhonov" else None
+    if known is not None and judge.offer(known.x) <= tol:
+        return judge.solution(known.n_iter, False)
     operators = _operators(problem, form, value, judge)
     _, n_iter, stopped = problem.split(
         operators,
@@ -152,6 +159,16 @@ class _Judge:
             if bound > self.bound or self.dual is None:
                 self.bound = bound
                 self.dual = found
+        return self.gap()
+
+    def offer(self, x: Array) -> float:
+        """Return the relative gap after looking at a point of another method, for a smooth loss without constraints."""
+        self.x = x
+        self.primal = self._objective(x)
+        none = np.zeros((0, self.problem.shape[1]))
+        free = np.zeros(self.problem.shape)
+        self.dual = self.problem.dual_point(self.problem.slopes(x), free, none, self.value, self.form, self.value)
+        self.bound = self._bound(self.dual)
         return self.gap()
 
     def gap(self) -> float:
@@ -219,6 +236,37 @@ class _Judge:
         if self.room is None:
             return x
         return _nearest(lambda z: self.problem.risk(self.problem.scores(z)) - self.most, x, self.room)
+
+
+def _by_coordinates(
+    problem: Problem, strength: float, tol: float, max_iter: int, progress: Progress
+) -> Solution | None:
+    """Return the lasso or the elastic net by the coordinate descent made for it; None for every other problem."""
+    penalty = problem.penalty
+    if not isinstance(problem.loss, SquaredLoss) or problem.allowed.constrains or problem.shape[1] > 1:
+        return None
+    if problem.shape[0] > _MOST_COLUMNS or not isinstance(penalty, (L1Penalty, ElasticNetPenalty)):
+        return None
+    ratio = penalty.l1_ratio if isinstance(penalty, ElasticNetPenalty) else 1.0
+    if ratio == 0.0:
+        return None
+    mean = float(problem.weight @ problem.y[:, 0])
+    y = problem.y[:, 0] - (mean if problem.intercept else 0.0)
+    weighted = problem.weight * y
+    cross = np.asarray(problem.X.T @ weighted) - problem.centre * float(weighted.sum())
+    level = strength * penalty.strength
+    found = coordinate_descent(
+        problem.gram,
+        cross,
+        float(weighted @ y),
+        level * ratio,
+        level * (1.0 - ratio),
+        tol=0.1 * tol,
+        max_iter=max_iter,
+        progress=progress,
+    )
+    b = mean - float(problem.centre @ found.x) if problem.intercept else 0.0
+    return found._replace(x=np.r_[b, found.x][:, None])
 
 
 def _nearest(excess: Callable[[Array], float], x: Array, inside: Array) -> Array:
