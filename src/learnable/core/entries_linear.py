@@ -43,7 +43,7 @@ LINEAR_CHOICES: Final[dict[str, Entry]] = {
     ),
     "NonconvexRegression": Entry(
         "learnable.linear.sparse.nonconvex:NonconvexRegression",
-        f"{_CHOICE}:nonconvex",
+        "learnable.linear.verify_nonconvex:nonconvex",
         traits=replace(_REGRESSION, certifies="violation of the optimality conditions"),
     ),
     "BestSubsetClassifier": Entry(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.special import betainc
@@ -127,8 +127,7 @@ def best_subset(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if hasattr(model, "leaves_"):
         from .verify_relaxation import grouped
 
-        found: Recheck = grouped(model, X, y, sample_weight)
-        return found
+        return cast(Recheck, grouped(model, X, y, sample_weight))
     problem = problem_of(model, X, y, sample_weight, float(model.alpha))
     p, n = len(problem.scale), problem.weight
     required = _required(model)

@@ -103,7 +103,7 @@ class NonconvexRegression(NamedScore, RegressorMixin, LinearRegressorModel):
             corners.append(theta / scale)
             steps += used
         omega = self._omega(self.alpha)
-        start = np.linalg.lstsq(smooth.G, smooth.c, rcond=1e-10)[0]
+        start = np.asarray(np.linalg.lstsq(smooth.G, smooth.c, rcond=1e-10)[0], dtype=np.float64)
         other, used = descend(smooth, omega, start, self.tol, self.max_iter, run.progress)
         if objective(smooth, omega, other) < objective(smooth, omega, theta):
             theta = other

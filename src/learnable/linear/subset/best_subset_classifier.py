@@ -29,7 +29,7 @@ from .compressed import column_numbers
 from .grouped import gap_of, required_units, store_proof, units_of
 from .relaxation import LogisticLoss, Tree, search
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 
 class BestSubsetClassifier(LinearClassifierModel):

@@ -78,7 +78,10 @@ def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0,
             blocks = Blocks([Part(X, table.y, weight)])
     elif getattr(blocks, "sparse", False):
         raise DataError(f"{owner}: sparse rows must be in memory; pass one sparse array.")
-    rows, targets, weight_sum, x_mean, y_mean = compress(blocks, intercept=intercept, n_jobs=n_jobs)
+    if table.in_memory and table.n_rows <= table.n_columns:  # a triangle would have no fewer rows
+        rows, targets, weight_sum, x_mean, y_mean = _centred(blocks, intercept)
+    else:
+        rows, targets, weight_sum, x_mean, y_mean = compress(blocks, intercept=intercept, n_jobs=n_jobs)
     norm = np.sqrt(np.einsum("ij,ij->j", rows, rows))
     # A constant column is zero but for the rounding of its mean.
     scale = np.where(norm > 1e-14 * np.sqrt(weight_sum) * np.abs(x_mean), norm, 0.0)
@@ -88,10 +91,33 @@ def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0,
     found = Compressed(
         rows, target, scale, float(alpha), weight_sum, x_mean, float(y_mean[0]), float(target @ target), False
     )
-    A, _ = found.design()
-    p = A.shape[1]
-    dependent = len(A) < p or reciprocal_condition(np.asarray(np.linalg.qr(A, mode="r"))) < _DEPENDENT
-    return found._replace(dependent=bool(dependent))
+    return found._replace(dependent=_is_dependent(found))
+
+
+def _centred(blocks: Blocks, intercept: bool) -> tuple[Array, Array, float, Array, Array]:
+    """Return √w(x − x̄), √w(y − ȳ), Σ w, x̄ and ȳ."""
+    X, y, weight = dense_rows(blocks)
+    X = np.asarray(X, dtype=np.float64)
+    y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+    w = np.ones(len(X)) if weight is None else weight
+    total = float(w.sum())
+    x_mean = w @ X / total if intercept else np.zeros(X.shape[1])
+    y_mean = w @ y / total if intercept else np.zeros(y.shape[1])
+    root = np.sqrt(w)[:, None]
+    return root * (X - x_mean), root * (y - y_mean), total, x_mean, y_mean
+
+
+def _is_dependent(problem: Compressed) -> bool:
+    """Tell whether some unit-norm columns, with their rows of the penalty, count as dependent."""
+    p = len(problem.scale)
+    if problem.alpha > 0:
+        ridge = np.sqrt(problem.alpha) / problem.scale  # no singular value is below the least of these
+        if ridge.min(initial=np.inf) / np.sqrt(p + float((ridge**2).max(initial=0.0))) >= _DEPENDENT:
+            return False
+    elif len(problem.rows) < p:
+        return True
+    A, _ = problem.design()
+    return bool(reciprocal_condition(np.asarray(np.linalg.qr(A, mode="r"))) < _DEPENDENT)
 
 
 def column_numbers(owner: str, name: str, wanted: Any, model: Any) -> list[int]:

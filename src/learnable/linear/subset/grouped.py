@@ -15,7 +15,7 @@ from .best_subset import cost_of, fold_errors
 from .compressed import FLOOR, Compressed, column_numbers
 from .relaxation import SquaredLoss, Tree, Units, grow, search, splice
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 
 #: Share by which an exchange may lower the objective after splicing has ended.
 SPLICED = 1e-8

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import expit, xlog1py, xlogy
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
 Units = list[NDArray[np.intp]]
 
 _ROUNDS = 12  # of z given β and β given z; six leave bounds a tenth looser on 20 columns, thirty change nothing
@@ -52,10 +52,16 @@ class SquaredLoss:
         for number, unit in enumerate(units):
             self.owner[unit] = number
         self.scale = float(y @ y)
+        self.norms = np.einsum("ij,ij->j", A, A)
 
     def columns(self, chosen: Any) -> NDArray[np.intp]:
         """Return the columns of some groups."""
         return np.flatnonzero(np.isin(self.owner, chosen))
+
+    def residual(self, beta: Array) -> Array:
+        """Return y − Aβ from the columns that are used."""
+        used = np.flatnonzero(beta)
+        return np.asarray(self.y - self.A[:, used] @ beta[used])
 
     def fit(self, columns: Any, weight: Array | None = None) -> tuple[Array, float]:
         """Return β (p,) and ℓ + α Σ β²/weight on some columns; weight is one each unless given."""
@@ -82,17 +88,13 @@ class SquaredLoss:
             return np.asarray(part.T @ np.linalg.solve(part @ part.T + self.alpha * np.eye(len(part)), self.y))
         return np.asarray(np.linalg.lstsq(rows, target, rcond=None)[0])
 
-    def strengths(self, beta: Array) -> Array:
-        """Return ‖A_gᵀr‖² of every group at the residual of β, positive parts only if β ≥ 0."""
-        return self._sums(self.A.T @ (self.y - self.A @ beta))
-
     def _sums(self, slopes: Array) -> Array:
         slopes = np.maximum(slopes, 0.0) if self.positive else slopes
         return np.bincount(self.owner, slopes**2, minlength=len(self.units))
 
     def bound(self, beta: Array, inside: Array, free: Array, k: int) -> float:
         """Return D at the best multiple of the residual of β."""
-        r = self.y - self.A @ beta
+        r = self.residual(beta)
         fit = float(r @ self.y)
         if self.alpha == 0:
             return float(r @ r)
@@ -101,15 +103,13 @@ class SquaredLoss:
 
     def importances(self, beta: Array) -> Array:
         """Return what each group adds to the fit: ‖A_gβ_g‖²."""
-        norms = (self.A**2).sum(axis=0)
-        return np.bincount(self.owner, norms * beta**2, minlength=len(self.units))
+        return np.bincount(self.owner, self.norms * beta**2, minlength=len(self.units))
 
     def gains(self, beta: Array) -> Array:
         """Return what each group outside promises: Σ (aⱼᵀr)²/‖aⱼ‖²."""
-        norms = np.maximum((self.A**2).sum(axis=0), 1e-300)
-        slopes = self.A.T @ (self.y - self.A @ beta)
+        slopes = self.residual(beta) @ self.A
         slopes = np.maximum(slopes, 0.0) if self.positive else slopes
-        return np.bincount(self.owner, slopes**2 / norms, minlength=len(self.units))
+        return np.bincount(self.owner, slopes**2 / np.maximum(self.norms, 1e-300), minlength=len(self.units))
 
 
 class LogisticLoss:

@@ -207,14 +207,15 @@ class StepwiseGLM(RegressorMixin, LinearModel):
             train, test = split
             inner = steps.of_rows(train)
             order, _ = inner.path(self.direction, required, None)
-            found = []
+            deviances = []
             for size in range(len(required), len(required) + n_sizes):
                 columns = order[:size]
                 z = steps.of_rows(test).design(columns) @ inner.fit(columns).beta
-                found.append(inner.family.deviance(steps.y[test], z, steps.weight[test]) / steps.weight[test].sum())
-            return [np.array(found)]
+                deviances.append(inner.family.deviance(steps.y[test], z, steps.weight[test]) / steps.weight[test].sum())
+            return [np.array(deviances)]
 
-        return np.column_stack(map_reduce(splits, of_fold, lambda a, b: a + b, n_jobs=self.n_jobs))
+        found: list[Array] = map_reduce(splits, of_fold, lambda a, b: a + b, n_jobs=self.n_jobs)
+        return np.column_stack(found)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
