@@ -16,10 +16,9 @@ memory and a block.
 
 Reference: M. Titsias, Variational learning of inducing variables in sparse Gaussian processes, AISTATS 2009.
 
-Values k(xᵢ, zₖ) between rows and inducing points, and the way back from them to the hyperparameters.
-
-A Gaussian kernel, with a variance and with noise besides, is done by matrix products and two compiled loops: with
-a = (x − c)/ℓ√2, b = (z − c)/ℓ√2 the values are exp(2⟨a, b⟩ − ‖a‖² − ‖b‖²), and with M = S∘K
+Values k(xᵢ, zₖ) lead back to the hyperparameters. A Gaussian kernel, with a variance and with noise besides, is done by
+matrix products and two compiled loops: with a = (x − c)/ℓ√2, b = (z − c)/ℓ√2 the values are exp(2⟨a, b⟩ − ‖a‖² − ‖b‖²),
+and with M = S∘K
 
     Σᵢₖ Mᵢₖ(xᵢⱼ − zₖⱼ)²/ℓⱼ² = 2 Σᵢ (aᵢⱼ² Mᵢ1 − 2aᵢⱼ Mᵢbⱼ + Mᵢbⱼ²),
 

@@ -54,7 +54,6 @@ from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
 from ...risk.kernels import Kernel, Precomputed
-from ...risk.losses import HingeLoss
 from ...solvers.conic.smo import BoxProgram, Team
 from .base import (
     COST,
@@ -477,7 +476,7 @@ def solve_pair(
     square = float(beta @ f)
     dual = float(np.abs(beta).sum()) - 0.5 * square
     if np.isfinite(cost).all():
-        primal = 0.5 * square + float((cost * HingeLoss().value(y, f + b)).sum())
+        primal = 0.5 * square + float((cost * np.maximum(0.0, 1.0 - margin)).sum())
     else:  # the function divided by its smallest margin keeps all rows outside
         least = float(margin.min())
         primal = 0.5 * square / least**2 if least > 0 else np.inf
