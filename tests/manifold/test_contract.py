@@ -44,7 +44,7 @@ def expected(estimator):
         reason = "axes of variance zero are arbitrary"
         return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     if isinstance(estimator, FactorAnalysis):
-        # A test of our own asks for six digits.
+        # A test of our own asks for four digits.
         reason = "EM ends within its tolerance, which the order of additions decides in the eighth digit"
         return {"check_sample_weight_equivalence_on_dense_data": reason}
     return {}
