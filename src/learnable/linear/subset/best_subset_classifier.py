@@ -101,14 +101,19 @@ class BestSubsetClassifier(LinearClassifierModel):
         X = np.asarray(table.X.toarray() if hasattr(table.X, "toarray") else table.X, dtype=np.float64)
         centre = weight @ X / weight.sum() if self.fit_intercept else np.zeros(X.shape[1])
         loss = LogisticLoss(X - centre, table.y.astype(float), weight, self.alpha, units, self.fit_intercept)
+        loss.halted = run.should_stop
         low, high = self._range(len(units), len(inside))
         trees: list[Tree] = []
         start = inside
         for size in range(low, high + 1):
+            if trees and run.should_stop():
+                break
             trees.append(search(loss, size, inside, start, self.tol, run.progress))
             start = trees[-1].chosen
-        self._keep(loss, trees, centre, np.arange(low, high + 1))
+        self._keep(loss, trees, centre, np.arange(low, low + len(trees)))
         value = max(gap_of(tree, loss.scale) for tree in trees)
+        if len(trees) <= high - low:  # nothing is known of the sizes that were not reached
+            value = float(np.inf)
         return Certificate("gap", value, self.tol, value, max(1, sum(tree.nodes for tree in trees)))
 
     def _keep(self, loss: LogisticLoss, trees: list[Tree], centre: Array, sizes: NDArray[np.intp]) -> None:

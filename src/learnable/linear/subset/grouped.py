@@ -71,6 +71,7 @@ def fit_grouped(model: Any, table: Table, problem: Compressed, required: list[in
         start = trees[-1].chosen
     _keep(model, problem, units, sizes, trees)
     nodes = max(1, sum(tree.nodes for tree in trees))
+    loss.halted = run.should_stop
     if model.method == "splicing":
         return Certificate("greedy", 0.0, SPLICED, None, nodes, by_construction=True)
     value = max(gap_of(tree, loss.scale) for tree in trees)
@@ -89,7 +90,7 @@ def gap_of(tree: Tree, scale: float) -> float:
 
 def _solve(model: Any, loss: Any, size: int, inside: Array, start: Array, run: Run) -> Tree:
     if model.method == "splicing":
-        chosen, beta, value = splice(loss, grow(loss, start, size), inside, run.should_stop)
+        chosen, beta, value = splice(loss, grow(loss, start, size), inside)
         run.progress(size, value)
         return Tree(chosen, beta, value, -np.inf, [], [], 1)
     return search(loss, size, inside, start, model.tol, lambda nodes, value: run.progress(nodes, value))

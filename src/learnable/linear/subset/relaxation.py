@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import expit, xlog1py, xlogy
 
+from ...core.estimator import never
+
 Array = NDArray[Any]
 Units = list[NDArray[np.intp]]
 
@@ -43,7 +45,13 @@ class Relaxed(NamedTuple):
     z: Array  #: (n_units,)
 
 
-class SquaredLoss:
+class Timed:
+    """A loss that knows when the time of a fit is up: `halted` is the fit's own."""
+
+    halted: Callable[[], bool] = staticmethod(never)
+
+
+class SquaredLoss(Timed):
     """‖y − Aβ‖² + α‖β‖², perhaps with β ≥ 0."""
 
     def __init__(self, A: Array, y: Array, alpha: float, units: Units, positive: bool = False) -> None:
@@ -112,7 +120,7 @@ class SquaredLoss:
         return np.bincount(self.owner, slopes**2 / np.maximum(self.norms, 1e-300), minlength=len(self.units))
 
 
-class LogisticLoss:
+class LogisticLoss(Timed):
     """Σ w (log(1 + e^z) − yz) + ½α‖β‖², z = b + Aβ, b free or zero; A is centred where b is free."""
 
     def __init__(self, A: Array, y: Array, weight: Array, alpha: float, units: Units, intercept: bool) -> None:
@@ -136,6 +144,8 @@ class LogisticLoss:
         theta = np.zeros(Z.shape[1])
         value = self._value(Z @ theta) + 0.5 * float(ridge @ theta**2)
         for _ in range(_NEWTON):
+            if self.halted():
+                break
             m = expit(Z @ theta)
             slope = Z.T @ (self.weight * (m - self.y)) + ridge * theta
             H = Z.T @ ((self.weight * m * (1.0 - m))[:, None] * Z) + np.diag(ridge)
@@ -203,10 +213,16 @@ def largest_sum(sums: Array, inside: Array, free: Array, k: int) -> float:
 
 
 def relax(loss: Any, inside: Array, free: Array, k: int, cutoff: float) -> Relaxed:
-    """Return a bound of a node, from β given z and z given β in turn, until it is above `cutoff` or settles."""
+    """Return a bound of a node, from β given z and z given β in turn, until it is above `cutoff` or settles.
+
+    When the time is up, the bound is zero, which no loss falls below.
+    """
     z = np.zeros(len(loss.units))
     z[inside] = 1.0
     more = k - len(inside)
+    if loss.halted():
+        z[free] = min(more / len(free), 1.0)
+        return Relaxed(0.0, z)
     within = np.r_[inside, free].astype(np.intp)
     columns = loss.columns(within)
     if loss.alpha == 0 or more >= len(free):
@@ -214,8 +230,10 @@ def relax(loss: Any, inside: Array, free: Array, k: int, cutoff: float) -> Relax
         beta, _ = loss.fit(columns)
         return Relaxed(loss.bound(beta, inside, free, k), z)
     z[free] = more / len(free)
-    best = Relaxed(-np.inf, z.copy())
+    best = Relaxed(0.0, z.copy())
     for _ in range(_ROUNDS):
+        if loss.halted():
+            break
         beta, _ = loss.fit(columns, np.maximum(z, _SMALLEST)[loss.owner[columns]])
         bound = loss.bound(beta, inside, free, k)
         gain = bound - best.bound
@@ -244,21 +262,21 @@ def fill(sizes: Array, total: float) -> Array:
     return (sizes >= order[int(total) - 1]).astype(float)
 
 
-def splice(
-    loss: Any, chosen: Array, required: Array, stop: Callable[[], bool] | None = None
-) -> tuple[Array, Array, float]:
+def splice(loss: Any, chosen: Array, required: Array) -> tuple[Array, Array, float]:
     """Exchange the least useful groups inside for the most promising outside while that lowers the objective."""
     chosen = np.sort(chosen)
     beta, value = loss.fit(loss.columns(chosen))
     every = np.arange(len(loss.units))
     improved = True
-    while improved and len(chosen) and not (stop is not None and stop()):
+    while improved and len(chosen) and not loss.halted():
         improved = False
         movable = np.setdiff1d(chosen, required)
         outside = np.setdiff1d(every, chosen)
         weak = movable[np.argsort(loss.importances(beta)[movable], kind="stable")]
         strong = outside[np.argsort(-loss.gains(beta)[outside], kind="stable")]
         for size in range(1, min(len(weak), len(strong), _MOST_SPLICED) + 1):
+            if loss.halted():
+                break
             trial = np.sort(np.r_[np.setdiff1d(chosen, weak[:size]), strong[:size]])
             other, lower = loss.fit(loss.columns(trial))
             if lower < value * (1.0 - _BETTER) - 1e-300:
@@ -319,7 +337,7 @@ def search(loss: Any, k: int, required: Array, start: Array, tol: float, stop: C
             trial, other, lower = splice(loss, rounded.astype(np.intp), required)
             if lower < value:
                 chosen, beta, value = trial, other, lower
-            stopped = stop(nodes, value)
+            stopped = stop(nodes, value) or loss.halted()
         if node.bound >= value / (1.0 + tol) or stopped:
             proof.append(-1)
             leaves.append(node.z)
