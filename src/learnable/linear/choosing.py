@@ -129,7 +129,7 @@ class ChoosingModel(Estimator):
         owner = type(self).__name__
         try:
             folds = list(_folds_of(self.cv, table, run, metadata, labels))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, IndexError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ParameterError(f"{owner}: cv={self.cv!r} does not work here: {reason}") from error
         if not folds or any(len(fold.train) < 1 or len(fold.test) < 1 for fold in folds):

@@ -59,7 +59,10 @@ class FactorProblem:
         self.complete = complete
 
     def expectation(self, block: Any, p: Factors) -> tuple[tuple[Any, ...], float]:
-        """Return Σ E[z̃z̃ᵀ] for each column (d, k+1, k+1), Σ (x − μ)E[z̃]ᵀ, Σ (x − μ)², Σ w, and the log-likelihood."""
+        """Return Σ E[z̃z̃ᵀ] for each column (d, k+1, k+1), Σ (x − μ)E[z̃]ᵀ, Σ (x − μ)², Σ w, and the log-likelihood.
+
+        Without gaps the first is the same for all columns, and of shape (k+1, k+1).
+        """
         if isinstance(block, Scatter):
             return _expect_scatter(block, p)
         return _expect_rows(block.X, block.weight, p)
@@ -67,7 +70,10 @@ class FactorProblem:
     def maximisation(self, statistics: tuple[Any, ...], p: Factors) -> Factors:
         """Return the regression of every column on the factors, and what it leaves as noise."""
         products, cross, square, weight = statistics
-        found = np.linalg.solve(products, cross[:, :, None])[:, :, 0]
+        shared = products.ndim == 2
+        found = (
+            np.linalg.solve(products, cross.T).T if shared else np.linalg.solve(products, cross[:, :, None])[:, :, 0]
+        )
         left = np.maximum(square - (found * cross).sum(axis=1), 0.0)
         noise = np.full(len(left), left.sum() / weight.sum()) if self.isotropic else left / weight
         noise = np.maximum(noise, self.floor)
@@ -158,7 +164,7 @@ def _expect_scatter(block: Scatter, p: Factors) -> tuple[tuple[Any, ...], float]
     cross = np.column_stack([SG, offset])
     trace = float((np.diag(S) / p.noise).sum() - (scaled * SG).sum())
     log_det = float(np.linalg.slogdet(M)[1] + np.log(2.0 * np.pi * p.noise).sum())
-    statistics = (np.tile(n * products, (d, 1, 1)), n * cross, n * np.diag(S).copy(), np.full(d, n))
+    statistics = (n * products, n * cross, n * np.diag(S).copy(), np.full(d, n))
     return statistics, -0.5 * n * (log_det + trace)
 
 

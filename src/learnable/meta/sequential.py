@@ -84,10 +84,15 @@ class SequentialFeatureSelector(ColumnSelector):
         order: list[int] = []
         path: list[float] = []
         last = -np.inf
+        whole = True
         for step in range(n_steps):
             free = np.flatnonzero(~moved)
             masks = [_with(moved, j) if forward else ~_with(moved, j) for j in free.tolist()]
-            found = map_reduce(masks, lambda mask: [trial.score(mask)], lambda a, b: a + b, n_jobs=self.n_jobs or 1)
+            found = self._scores_of(masks, trial, run)
+            whole = not run.should_stop()
+            if not whole and order:
+                self._warn_of_time(len(order), n_steps)
+                break
             best = int(np.argmax(found))
             if by_gain and found[best] - last < float(self.tol or 0.0):
                 break
@@ -96,18 +101,32 @@ class SequentialFeatureSelector(ColumnSelector):
             order.append(int(free[best]))
             path.append(float(last))
             if run.progress(step + 1, float(last)) and step + 1 < n_steps:
-                warnings.warn(
-                    f"{type(self).__name__}: max_seconds={self.max_seconds} ended after {step + 1} of {n_steps} steps; "
-                    "the columns chosen so far are kept. Raise max_seconds.",
-                    ConvergenceWarning,
-                    stacklevel=6,
-                )
+                self._warn_of_time(step + 1, n_steps)
                 break
         self.support_ = moved if forward else ~moved
         self.n_features_to_select_ = int(self.support_.sum())
         self.order_ = np.array(order, dtype=np.int64)
         self.scores_ = np.array(path)
+        if not whole and len(order) == 1:  # the only step did not see all candidates: nothing is known of it
+            return Certificate("greedy", np.inf, TOLERANCE, None, 1)
         return Certificate("greedy", 0.0, TOLERANCE, None, max(1, len(order)), by_construction=True)
+
+    def _scores_of(self, masks: list[Any], trial: Trial, run: Run) -> list[float]:
+        """Return the score of every candidate; minus infinity of those that there was no time for, but the first."""
+
+        def score(number: int) -> list[float]:
+            late = number > 0 and run.should_stop()
+            return [-np.inf if late else trial.score(masks[number])]
+
+        return map_reduce(range(len(masks)), score, lambda a, b: a + b, n_jobs=self.n_jobs or 1)
+
+    def _warn_of_time(self, step: int, n_steps: int) -> None:
+        warnings.warn(
+            f"{type(self).__name__}: max_seconds={self.max_seconds} ended after {step} of {n_steps} steps; the columns "
+            "chosen so far are kept. Raise max_seconds.",
+            ConvergenceWarning,
+            stacklevel=7,
+        )
 
     def _steps(self, p: int) -> int:
         """Return how many steps it takes at most."""

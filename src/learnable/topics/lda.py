@@ -206,6 +206,7 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
             corpus, K, alpha=alpha, beta=beta, method=self._way, n_warmup=self.n_warmup, threads=threads
         )
         sampler.name = "LatentDirichletAllocation"
+        sampler.halted = run.should_stop
         rng = as_generator(self.random_state)
         starts = [self._start(corpus, rng) for _ in range(self.n_chains)]
         by_word = np.zeros((self.n_chains, corpus.n_words, K), dtype=np.int64)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
-from ..core.estimator import Run
+from ..core.estimator import Run, never
 from ..core.threads import resolve_n_jobs, run_tasks
 from ..sampling.chains import Chains
 from ..sampling.driver import ESS, resume, sample
@@ -177,6 +177,9 @@ class TopicSampler(Sampler):
         self._group_of = np.zeros(corpus.n_words, dtype=np.int32)
         self._cuts = cut_documents(corpus.starts)
 
+    #: Whether the time of the fit that asks for the chains is up; the fit sets its own.
+    halted: Callable[[], bool] = staticmethod(never)
+
     def init(self, x: Any, rng: Rng) -> TopicState:
         """Return topics at random, or those given."""
         n = len(self.corpus.words)
@@ -195,6 +198,8 @@ class TopicSampler(Sampler):
         sizes = counts.sum(axis=0, dtype=np.float64)[None]
         width = np.array([V * self.beta])
         for _ in range(min(_APPROACH, max(1, int(_MOST_WORK / work)))):
+            if self.halted():
+                break
             kernels.sweep_collapsed(
                 tokens,
                 starts,

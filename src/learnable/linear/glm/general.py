@@ -118,6 +118,7 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
 
     _door = staticmethod(door(target="numeric"))
     _remedy = "raise max_iter, or try another link"
+    max_seconds = None  # a fit is a handful of passes
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory:

@@ -292,7 +292,9 @@ def _blaming(owner: str, name: str, value: Any) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise ParameterError(f"{owner}: {name}={value!r} does not work here: {str(error).splitlines()[0]}") from error
+        raise ParameterError(
+            f"{owner}: {name}={value!r} does not work here: {str(error).splitlines()[0][:300]}"
+        ) from error
 
 
 def ridge_path(
