@@ -350,6 +350,8 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
     out = console()
     for line in lines:
         out.print(one_line(line, 1000), soft_wrap=True)
+    if coefficients is not None:
+        out.print(str(coefficients), markup=False, highlight=False, soft_wrap=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------
