@@ -18,6 +18,7 @@ from ..core.certificate import Certificate
 from ..core.declare import Matches, Nothing, Number, fitted, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
+from ..data.arrays import as_csr
 from .binary import MODEL, is_routing
 
 Array = NDArray[np.float64]
@@ -53,6 +54,8 @@ def read_given(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None,
     """Read the rows: at least two columns, numbers that may be missing where the estimator allows it."""
     finite = not get_tags(estimator).input_tags.allow_nan and estimator._reads_finite
     settings: dict[str, Any] = {"accept_sparse": "csr", "ensure_min_features": 2, "ensure_all_finite": finite}
+    if sp.issparse(X):
+        as_csr(type(estimator).__name__, X)  # damaged arrays would be read beyond their ends
     try:
         if y is None and not estimator._needs_y:
             X = validate_data(estimator, X, **settings)

@@ -380,7 +380,7 @@ def run_chains(
 ) -> tuple[Array, float]:
     """Run chains and hand every gap-th state to `collect(chain, place, state)`, for estimators.
 
-    Out of time they end where they stand; if that is during the warm-up, one step from the start is all there is, and
+    Out of time they end where they stand; if that is during the warm-up, one step of one chain is all there is, and
     nothing is proven. `watch` is the variable that callbacks are told.
 
     Returns
@@ -418,10 +418,8 @@ def run_chains(
 
 
 def _one_step(sampler: Sampler, starts: list[Any], random_state: Any, collect: Any) -> Array:
-    trace = []
-    for c, seed in enumerate(root_seed(sampler.name, random_state).spawn(len(starts))):
-        rng = np.random.Generator(np.random.PCG64(seed))
-        state, _ = sampler.step(sampler.init(starts[c], rng), rng)
-        collect(c, 0, state)
-        trace.append([sampler.draw(state)])
-    return np.array(trace)
+    seed = root_seed(sampler.name, random_state).spawn(len(starts))[0]
+    rng = np.random.Generator(np.random.PCG64(seed))
+    state, _ = sampler.step(sampler.init(starts[0], rng), rng)
+    collect(0, 0, state)
+    return np.array([[sampler.draw(state)]])

@@ -97,6 +97,7 @@ class LassoLarsCV(ChoosingModel, LarsModel):
     """
 
     _theory = "lasso"
+    max_seconds = None  # paths are followed to their ends, so that all folds have the same penalties
 
     cv: Any = param(
         Nothing() | Matches(lambda v: not isinstance(v, (str, float, bool)), "a number of folds or a splitter"),
