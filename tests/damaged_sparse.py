@@ -79,7 +79,7 @@ def try_all(name):
         bad = damaged(X, kind)
         for what, act in {
             "fit": lambda bad=bad: brief(build(name)).fit(bad, y),
-            "predict": lambda bad=bad: sound.predict(bad),
+            "predict": lambda bad=bad: (sound.predict if hasattr(sound, "predict") else sound.transform)(bad),
         }.items():
             print(f"{name}.{what}: {kind}", flush=True)
             try:

@@ -94,6 +94,18 @@ class ColumnSelector(SelectorMixin, MetaEstimatorMixin, Estimator):
     _reads_finite: ClassVar[bool] = False
     _iterates = True
 
+    def transform(self, X: Any) -> Any:
+        """Return the chosen columns of X."""
+        if sp.issparse(X):
+            as_csr(type(self).__name__, X)  # damaged arrays would be read beyond their ends
+        return super().transform(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return X with columns of zeros where columns were left out."""
+        if sp.issparse(X):
+            as_csr(type(self).__name__, X)
+        return super().inverse_transform(X)
+
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Choose the columns.
 
