@@ -188,7 +188,8 @@ def test_dates_order_the_rows_and_the_periods_are_printed(learnable, form):
     assert "training 2023-11-20 to 2024-02-23, hold-out 2024-02-24 to 2024-03-18" in out
     assert "rows set aside (2024-02-24 to 2024-03-18): R²" in out
     assert "baselines in time: the last value and the value 7 days before, from the targets before each row" in out
-    assert out.count("baseline: the last") == 1 and out.count("baseline: the value") >= 1
+    # Long names are cut to what the terminal's width leaves, which depends on how the fit times are written.
+    assert out.count("baseline: the l") == 1 and out.count("baseline: the v") >= 1
     assert "'cost' is read as amounts in $" in out and "identifiers: none" in out
 
 

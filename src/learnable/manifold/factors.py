@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from ..core.errors import DataError
 from ..core.estimator import Run
@@ -155,15 +156,16 @@ def _expect_scatter(block: Scatter, p: Factors) -> tuple[tuple[Any, ...], float]
     S = block.covariance + np.outer(offset, offset)
     scaled = p.loadings / p.noise[:, None]
     M = np.eye(k) + p.loadings.T @ scaled
-    G = np.linalg.solve(M, scaled.T)
+    root = cho_factor(M, lower=True, check_finite=False)
+    G = cho_solve(root, scaled.T, check_finite=False)
     SG = S @ G.T
     products = np.zeros((k + 1, k + 1))
-    products[:k, :k] = np.linalg.inv(M) + G @ SG
+    products[:k, :k] = cho_solve(root, np.eye(k), check_finite=False) + G @ SG
     products[:k, k] = products[k, :k] = G @ offset
     products[k, k] = 1.0
     cross = np.column_stack([SG, offset])
     trace = float((np.diag(S) / p.noise).sum() - (scaled * SG).sum())
-    log_det = float(np.linalg.slogdet(M)[1] + np.log(2.0 * np.pi * p.noise).sum())
+    log_det = float(2.0 * np.log(np.diag(root[0])).sum() + np.log(2.0 * np.pi * p.noise).sum())
     statistics = (n * products, n * cross, n * np.diag(S).copy(), np.full(d, n))
     return statistics, -0.5 * n * (log_det + trace)
 
