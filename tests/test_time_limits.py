@@ -41,7 +41,8 @@ def hard_table(name):
     rng = np.random.default_rng(0)
     model = build(name)
     family = REGISTRY[name].path.split(".")[1]
-    n, d = {"kernel": (1500, 10), "ensembles": (4000, 20), "mixtures": (4000, 20), "manifold": (2000, 300)}.get(family, (2000, 1000))
+    sizes = {"kernel": (1500, 10), "ensembles": (4000, 20), "mixtures": (4000, 20), "manifold": (2000, 300)}
+    n, d = sizes.get(family, (2000, 1000))
     if is_sequence_model(model):
         return np.floor(4.0 * rng.random((20000, 1))), None
     # Columns that are nearly one column: coordinate steps crawl along the valley.
