@@ -22,6 +22,7 @@ _BASELINES = {
 _BASELINES["multiclass"] = _BASELINES["binary"]
 _CALIBRATION_FOLDS = 3  # each fits the classifier once more; three cost half of the usual five
 _FEWEST_TO_CALIBRATE = 10  # rows of the rarest class: after hold-out and folds, three are left to every calibration
+_NETWORKS = frozenset({"MLPClassifier", "MLPRegressor"})  # five seconds per fold of the demonstration, others under 0.3
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ def one_of_each_first(entries: Sequence[Any], candidate_of: Callable[[Any], Cand
     """Return entries in the order in which they deserve time, for when it runs out.
 
     Baselines come first, then one setting of every class before a second of any, and those classes first that most
-    often win on tables: the order of `SEARCH_SPACES`.
+    often win on tables: the order of `SEARCH_SPACES`. Networks come last: they need the most time, and what the others
+    left over is theirs, so that they are seldom cut and begun again.
 
     Examples
     --------
@@ -166,7 +168,8 @@ def one_of_each_first(entries: Sequence[Any], candidate_of: Callable[[Any], Cand
         candidate = candidate_of(entry)
         setting = seen.get(candidate.model, 0)
         seen[candidate.model] = setting + 1
-        places.append((not candidate.baseline, setting, strength.get(candidate.model, len(strength))))
+        place = strength.get(candidate.model, len(strength))
+        places.append((not candidate.baseline, candidate.model in _NETWORKS, setting, place))
     return [entries[k] for k in sorted(range(len(entries)), key=lambda k: places[k])]
 
 
