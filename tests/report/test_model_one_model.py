@@ -1,7 +1,9 @@
 import numpy as np
+import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
 
+import learnable as ln
 from learnable.evaluation.comparison.record import ComparisonRecord
 from learnable.linear import LinearRegression, LogisticRegression
 from learnable.report import report
@@ -62,3 +64,30 @@ def test_the_page_says_what_is_proven():
     assert "What is proven about new rows" in page.html
     assert "200 held-out rows): informative" in page.html
     assert "100 training rows)" in report(model, X[:100], y[:100]).html
+
+
+@pytest.mark.parametrize(
+    ("model", "scale", "has_intervals"),
+    [
+        (ln.LogisticRegression(C=np.inf), "log odds", True),
+        (ln.LogisticRegression(), "log odds", False),
+        (ln.PoissonRegressor(alpha=0), "logarithm of the prediction", True),
+        (ln.GLM(family="binomial"), "log odds", True),
+        (ln.Ridge(), "prediction", False),
+    ],
+)
+def test_coefficients_have_intervals_or_the_reason_why_not(model, scale, has_intervals):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 0] + rng.logistic(size=200) > 0).astype(int)
+    page = report(model.fit(X, y), X, y)
+    details = next(iter(page.record["details"].values()))
+    first = details["coefficients"][0]
+    assert first["of"] == scale
+    assert (first["low"] is not None) == has_intervals
+    assert ("a penalty pulls the coefficients" in page.html) != has_intervals
+    if has_intervals:
+        assert first["low"] < first["value"] < first["high"]
+    elsewhere = report(model, X[:100], y[:100])
+    others = next(iter(elsewhere.record["details"].values()))
+    assert (others["coefficients"][0]["low"] is not None) == hasattr(model, "conf_int")

@@ -48,6 +48,8 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         + mean @ w
         + np.concatenate([(Z @ w - mean @ w) if sp.issparse(Z) else (Z - mean) @ w for Z, _, _ in rows.chunks()])
     )
+    if not _dispersion_is_true(model, rows, power, log_link):
+        return Recheck(np.inf, 0.0, fingerprint)
     if model.certificate_.kind == "stationarity":
         return Recheck(_relative_gradient(model, rows, z, power, log_link), _ROUNDING, fingerprint)
     primal = s @ _loss(t, z, power, log_link) / S + alpha / 2 * (w @ w)
@@ -74,6 +76,29 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     noise = (g @ off + off @ off / 2) / alpha
     rounding = _ROUNDING + float((1e-16 * terms + 3e-14 * null + 1e-9 * finest + noise) / size)
     return Recheck(float((primal - dual) / size), rounding, fingerprint)
+
+
+def _dispersion_is_true(model: Any, rows: Rows, power: float, log_link: bool) -> bool:
+    """Tell whether φ is Pearson's χ²/(n − p) within what rounding of the scores can make of it."""
+    known = getattr(model, "dispersion_", None)
+    if known is None:
+        return True
+    w = np.asarray(model.coef_, dtype=np.longdouble)
+    b = np.longdouble(model.intercept_)
+    chi2 = blur = np.longdouble(0)
+    n_rows = 0
+    for Z, y, s in rows.chunks():
+        z = Z @ w + b
+        size = abs(Z) @ abs(w) + abs(b)
+        mu = np.exp(z) if log_link else z
+        off = 4 * _EPSILON * (size * (mu if log_link else 1) + abs(mu) + abs(y))
+        rest = abs(y - mu)
+        chi2 += s @ (rest**2 / mu**power)
+        relative = abs(power) * 4 * _EPSILON * (1 + (size if log_link else size / abs(mu)))
+        blur += s @ ((2 * rest * off + off**2 + rest**2 * relative) / abs(mu**power))
+        n_rows += int(np.count_nonzero(s))
+    df = n_rows - len(w) - int(model.fit_intercept)
+    return bool(df > 0 and abs(chi2 - df * np.longdouble(known)) <= 1e-9 * chi2 + blur)
 
 
 def _family_of(model: Any) -> tuple[float, bool]:

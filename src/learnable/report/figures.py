@@ -215,6 +215,9 @@ def _effects(numbers: Numbers, place: Place, part: Any, title: str, text: str) -
                       interval(numbers, at, decimals)))  # fmt: skip
     intervals = any(line[3] is not None for line in lines)
     pieces: list[Any] = [text, "; lines are intervals." if intervals else "."]
+    reason = next((entry["reason"] for entry in part if isinstance(entry.get("reason"), str)), None)
+    if reason is not None and not intervals:
+        pieces += [" No intervals: ", reason]
     if len(part) > len(order):
         pieces += [" The largest of ", numbers.length(*place), " are shown."]
     axis = scale_axis(domain, title=f"Scale of {title.lower()}", most=4)

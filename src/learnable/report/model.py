@@ -331,7 +331,9 @@ def _coefficients(subject: Subject) -> list[dict[str, Any]] | None:
     coef = getattr(inner, "coef_", None)
     if coef is None or sp.issparse(coef) or np.asarray(coef).dtype == object:
         return None
-    return coefficients(inner, _feature_names(subject, np.shape(coef)[-1]), subject.classes, _LEVEL)
+    names = _feature_names(subject, np.shape(coef)[-1])
+    rows = (subject.X, subject.targets) if _was_fitted_on_them(subject) else None
+    return coefficients(inner, names, subject.classes, _LEVEL, rows)
 
 
 def _feature_names(subject: Subject, n_features: int) -> list[str]:
@@ -371,17 +373,25 @@ def _take(X: Any, rows: NDArray[np.int64]) -> Any:
 
 def _whose_rows(subject: Subject) -> str:
     """Return what is known about whether the model was fitted on these rows."""
+    known = _was_fitted_on_them(subject)
+    if known is None:
+        return "If it was fitted on these rows, expect less on new ones."
+    if known:
+        return "It was fitted on these very rows: expect less on new ones."
+    return "These are not the rows it was fitted on."
+
+
+def _was_fitted_on_them(subject: Subject) -> bool | None:
+    """Tell whether the model was fitted on these rows, by their fingerprint; None if it has none."""
     model = subject.model
     certificate = getattr(model, "certificate_", None)
     if not isinstance(model, Estimator) or not isinstance(certificate, Certificate) or not certificate.fingerprint:
-        return "If it was fitted on these rows, expect less on new ones."
+        return None
     try:
         table = type(model)._door(model._draft(), subject.X, subject.targets, None, None)
     except LearnableError:  # rows that a fit would refuse were not fitted on
-        return "These are not the rows it was fitted on."
-    if table.fingerprint == certificate.fingerprint:
-        return "It was fitted on these very rows: expect less on new ones."
-    return "These are not the rows it was fitted on."
+        return False
+    return bool(table.fingerprint == certificate.fingerprint)
 
 
 def _data(subject: Subject) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 import warnings
@@ -15,6 +14,7 @@ from scipy.special import stdtrit
 from sklearn.utils import get_tags
 
 from ...core.errors import LearnableError
+from ...linear.inference.infer import PenalisedError, infer
 from ..estimates.intervals import Interval, score_interval
 from ..guarantees.explain import explain_theory, theorem_of
 from ..guarantees.risk_bound import bounds_of_predictions, risk_bound
@@ -43,6 +43,8 @@ _MOST_CURVE_POINTS = 200
 _MOST_CURVES = 12
 _MOST_COEFFICIENTS = 40
 _MOST_LABELS = 40
+#: What a coefficient of a generalised linear model changes, by its link.
+_SCALES = {"identity": "prediction", "log": "logarithm of the prediction", "logit": "log odds"}
 
 
 def judge_candidate(
@@ -94,7 +96,8 @@ def judge_candidate(
     if classes is not None and len(classes) == 2 and prediction.probabilities is not None:
         found = threshold_table(data.y_test, prediction.probabilities, classes, cost, decision)
         details["thresholds"] = found
-    details["coefficients"] = coefficients(model, read_names(Path(folder), FINAL, dense=dense)[0], classes, level)
+    names = read_names(Path(folder), FINAL, dense=dense)[0]
+    details["coefficients"] = coefficients(model, names, classes, level, (data.X_train, data.y_train))
     details["certificate"] = certificate_of(model)
     report({"details": plain(details)})
     if max_seconds is None:
@@ -185,24 +188,48 @@ def roc_curves(y: NDArray[Any], probabilities: Array, classes: list[str]) -> lis
     return curves
 
 
-def coefficients(model: Any, names: list[str], classes: list[str] | None, level: float) -> list[dict[str, Any]] | None:
-    """Return the largest coefficients of a linear model on standardised columns, with intervals where it has them."""
+def coefficients(
+    model: Any, names: list[str], classes: list[str] | None, level: float, rows: tuple[Any, Any] | None = None
+) -> list[dict[str, Any]] | None:
+    """Return the largest coefficients of a linear model, with intervals where there are any, else why not.
+
+    `rows` are those of the fit, from which a likelihood model that keeps no standard errors has them computed.
+    """
     coef = getattr(model, "coef_", None)
     if coef is None or np.ndim(coef) > 2 or np.shape(coef)[-1] != len(names):
         return None
     table = np.atleast_2d(np.asarray(coef, dtype=np.float64))
-    low = high = np.full(table.shape, np.nan)
-    if hasattr(model, "conf_int"):
-        with contextlib.suppress(LearnableError):  # a rank-deficient fit has no standard errors
-            low, high = (np.atleast_2d(end) for end in model.conf_int(level))
+    low, high, reason = _ends_of_coefficients(model, table.shape, level, rows)
     several = len(table) > 1 and classes is not None
     order = np.argsort(-np.abs(table), axis=None, kind="stable")[:_MOST_COEFFICIENTS]
     found = []
     for row, column in zip(*np.unravel_index(order, table.shape), strict=True):
         name = f"{names[column]} → {classes[row]}" if several and classes is not None else names[column]
         ends = {"low": low[row, column], "high": high[row, column]}
-        found.append({"name": name, "value": table[row, column], "of": _scale_of(model), **ends})
+        found.append({"name": name, "value": table[row, column], "of": _scale_of(model), "reason": reason, **ends})
     return found
+
+
+def _ends_of_coefficients(
+    model: Any, shape: tuple[int, ...], level: float, rows: tuple[Any, Any] | None
+) -> tuple[Array, Array, str | None]:
+    """Return lower and upper ends, NaN where there are none, and then the reason if there is something to say."""
+    nothing = np.full(shape, np.nan)
+    try:
+        if hasattr(model, "conf_int"):
+            low, high = (np.atleast_2d(end) for end in model.conf_int(level))
+            return low, high, None
+        if rows is None:
+            return nothing, nothing, None
+        low, high = infer(model, *rows, level=level).conf_int()
+    except PenalisedError:
+        return nothing, nothing, "a penalty pulls the coefficients towards zero."
+    except LearnableError:  # columns that depend on each other, or no likelihood
+        return nothing, nothing, None
+    skip = int(model.fit_intercept)
+    if len(low) != shape[1] + skip:  # several classes: contrasts to the first, not coefficients
+        return nothing, nothing, None
+    return low[None, skip:], high[None, skip:], None
 
 
 def _scale_of(model: Any) -> str:
@@ -211,6 +238,8 @@ def _scale_of(model: Any) -> str:
         return "log odds"
     if hasattr(model, "decision_function"):
         return "score"
+    if hasattr(model, "_generalised"):
+        return _SCALES.get(model._generalised()[1].name, "score")
     return "logarithm of the prediction" if getattr(model, "log_link", False) else "prediction"
 
 

@@ -37,7 +37,8 @@ def with_intervals(model: Any, method: str = "cv+", level: float = 0.9, **option
     >>> with_intervals(LinearRegression())
     LinearRegression()
     """
-    if getattr(model, "predict_interval", None) is not None and not _needs_settings(model):
+    own = getattr(model, "predict_interval", None) is not None and not _needs_settings(model)
+    if own and not getattr(model, "_intervals_are_plug_in", False):
         return model
     return ConformalRegressor(model, method=method, level=level, **options)
 

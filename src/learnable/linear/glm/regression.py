@@ -17,6 +17,7 @@ Reference: P. McCullagh and J. Nelder, Generalized Linear Models, 2nd ed., 1989;
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,9 @@ from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 
 from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, param
-from ...core.errors import DataError
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
-from ...data.blocks import Blocks
+from ...data.blocks import Blocks, map_reduce
 from ...data.door import Table, door
 from ...data.sources import named_columns, rowwise
 from ...risk.deviance import DevianceRisk, TargetSums, target_sums
@@ -70,8 +71,17 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
     coef_: Any = fitted("(n_features,)", "w.")
     intercept_: Any = fitted("()", "b.")
     n_iter_: int = fitted("int", "Iterations on all rows.")
+    dispersion_: float = fitted(
+        "()",
+        "φ by Pearson's χ²/(n − p), p the number of coefficients: the variance is φμ to the family's power. Much above "
+        "1, counts vary more than a Poisson distribution does. Absent if n ≤ p, or if nothing is left to measure.",
+        low=0.0,
+        optional=True,
+    )
     certificate_: Certificate = fitted("Certificate", "`gap`, or `stationarity` if α = 0.")
 
+    #: Intervals believe the family and the fitted coefficients; `with_intervals` has some that need not.
+    _intervals_are_plug_in = True
     _door = staticmethod(door(target="numeric"))
     _remedy = "raise max_iter or max_seconds, raise alpha, or standardise the columns of X"
 
@@ -109,6 +119,7 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
         if single and unit == 1:
             measure = self._stored_in_single(problem, measure, tol)
         self.n_iter_ = int(solution.n_iter)
+        self._set_dispersion(table.blocks, power, log_link)
         if problem.has_gap:
             return Certificate("gap", measure, tol, measure, solution.n_iter)
         return Certificate("stationarity", measure, tol, None, solution.n_iter)
@@ -156,6 +167,15 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
         self.coef_ = w
         self.intercept_ = b
         return rounded
+
+    def _set_dispersion(self, blocks: Blocks, power: float, log_link: bool) -> None:
+        """Store φ, where there are more rows than coefficients and the sum is within the range of float64."""
+        coef = self.coef_.astype(np.float64)
+        part = partial(_pearson_of_block, coef=coef, intercept=float(self.intercept_), power=power, log_link=log_link)
+        chi2, n_rows = map_reduce(blocks, part, np.add, n_jobs=self.n_jobs)
+        df = n_rows - len(coef) - int(self.fit_intercept)
+        if df > 0 and _SMALLEST_TARGET**2 <= chi2 < np.inf:
+            self.dispersion_ = float(chi2 / df)
 
     def _null_intercept(self, sums: TargetSums, power: float, log_link: bool) -> float:
         """Return the link of the mean target, having checked that there is a model for these targets."""
@@ -248,6 +268,34 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
         with np.errstate(over="ignore"):
             return np.exp(scores) if self.log_link else scores
 
+    def predict_dist(self, X: Any) -> Any:
+        """Return the distribution of a new observation at each row: the family's, at the fitted mean and φ.
+
+        The coefficients are taken for the true ones; `infer(model, X, y).predict_interval` adds their uncertainty.
+        """
+        from ..inference.families import family_of_power
+
+        mean = np.asarray(self.predict(X), dtype=np.float64)
+        family = family_of_power(self._family()[0])
+        if family.distribution is None:
+            raise ParameterError(
+                f"{type(self).__name__}: the {family.name} family of power {self._family()[0]:g} has no distribution "
+                "in closed form. For intervals use with_intervals(model)."
+            )
+        if not family.knows_dispersion and not hasattr(self, "dispersion_"):
+            raise DataError(
+                f"{type(self).__name__}: φ is not known, because the fit had no more rows than coefficients, or left "
+                "nothing of y over; fit more rows."
+            )
+        return family.distribution(mean, getattr(self, "dispersion_", 1.0))
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Array, Array]:
+        """Return ends that hold a new observation at each row with probability `level`: quantiles of `predict_dist`."""
+        if not 0 < level < 1:
+            raise ParameterError(f"{type(self).__name__}: level must lie between 0 and 1; got {level}.")
+        low, high = self.predict_dist(X).interval(level)
+        return np.asarray(low), np.asarray(high)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return D², the share of the deviance explained: 1 − deviance(y, μ)/deviance(y, ȳ).
 
@@ -274,6 +322,18 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self._family()[0] > 0
         return tags
+
+
+@np.errstate(all="ignore")  # means beyond float64 leave φ unknown
+def _pearson_of_block(block: Any, coef: Array, intercept: float, power: float, log_link: bool) -> Array:
+    """Return Σ s (y − μ)²/μᵖ of the rows, and how many have a weight."""
+    eta = np.asarray(block.X @ coef, dtype=np.float64) + intercept
+    mean = np.exp(eta) if log_link else eta
+    y = np.asarray(block.y, dtype=np.float64)
+    weight = np.ones(len(y)) if block.weight is None else block.weight
+    rest = y - mean
+    scaled = rest if power == 0 else rest / mean ** (0.5 * power)
+    return np.array([weight @ scaled**2, np.count_nonzero(weight)], dtype=np.float64)
 
 
 def unit_deviance(y: Array, mu: Array, power: float) -> Array:

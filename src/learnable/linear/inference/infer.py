@@ -517,16 +517,20 @@ PENALISED = (
 )
 
 
+class PenalisedError(ParameterError):
+    """Standard errors were asked of a fit that is no maximum of a likelihood."""
+
+
 def refuse_penalised(model: Any) -> None:
     """Raise ParameterError for a model that has no likelihood inference, saying why and what does."""
     name = type(model).__name__
     known = ("LinearRegression", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GLM")
     if name in ("Lasso", "ElasticNet", "LassoCV", "ElasticNetCV", "LassoLars"):
         remedy = "Use lasso_inference, which allows for the selection, or split_inference."
-        raise ParameterError(PENALISED.format(name=name, what="an L1 penalty", remedy=remedy))
+        raise PenalisedError(PENALISED.format(name=name, what="an L1 penalty", remedy=remedy))
     if name in ("Ridge", "RidgeCV"):
         remedy = "Use LinearRegression, or BayesianLinearRegression for intervals with a prior."
-        raise ParameterError(PENALISED.format(name=name, what="an L2 penalty", remedy=remedy))
+        raise PenalisedError(PENALISED.format(name=name, what="an L2 penalty", remedy=remedy))
     if name not in known:
         raise ParameterError(
             f"infer: {name} is not a likelihood model with coefficients; infer knows {', '.join(known)}. For intervals "
@@ -538,8 +542,8 @@ def refuse_penalised(model: Any) -> None:
             remedy = (
                 "Fit with C=np.inf; where the classes can be separated, GLM(family='binomial', bias_reduction=True)."
             )
-            raise ParameterError(PENALISED.format(name=name, what=f"C={model.C:g}", remedy=remedy))
+            raise PenalisedError(PENALISED.format(name=name, what=f"C={model.C:g}", remedy=remedy))
     if getattr(model, "alpha", 0.0) > 0:
-        raise ParameterError(PENALISED.format(name=name, what=f"alpha={model.alpha:g}", remedy="Fit with alpha=0."))
+        raise PenalisedError(PENALISED.format(name=name, what=f"alpha={model.alpha:g}", remedy="Fit with alpha=0."))
     if getattr(model, "positive", False):
-        raise ParameterError(PENALISED.format(name=name, what="positive=True", remedy="Fit with positive=False."))
+        raise PenalisedError(PENALISED.format(name=name, what="positive=True", remedy="Fit with positive=False."))
