@@ -115,6 +115,9 @@ class IterativeModel(LinearModel):
 class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
     """A classifier by the sign of one linear score, or by the largest of several."""
 
+    #: Whether two classes have coefficients of shape (n_features,), which is scikit-learn's choice for ridge only.
+    _one_score_is_flat = False
+
     class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)
     classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
     coef_: Any = fitted("(1, n_features) or (n_classes, n_features)", "The weights W; sparse after `sparsify`.")
@@ -137,7 +140,7 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
     def decision_function(self, X: Any) -> Array:
         """Return the scores b + Wx: of shape (n_samples,) for two classes, else (n_samples, n_classes)."""
         scores = self._score_rows(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
@@ -153,8 +156,9 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
         classes = getattr(self, "classes_", None)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
             raise ModelFileError("load: classes_ must hold at least two labels.")
-        n_scores = self.coef_.shape[0]
-        if self.coef_.ndim != 2 or n_scores != (1 if len(classes) == 2 else len(classes)):
+        flat = self._one_score_is_flat and self.coef_.ndim == 1
+        n_scores = 1 if flat else self.coef_.shape[0]
+        if not (flat or self.coef_.ndim == 2) or n_scores != (1 if len(classes) == 2 else len(classes)):
             raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
         if np.shape(self.intercept_) not in ((), (n_scores,)):
             raise ModelFileError("load: intercept_ must have one number a row of coef_.")

@@ -240,7 +240,7 @@ def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     _, labels, weights = named_columns("verify", X, y, sample_weight)
     kept = _kept(weights, len(np.asarray(labels).ravel()))
     alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
-    coef = np.asarray(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
+    coef = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
     if coef.shape[0] != targets.shape[1] or np.shape(model.intercept_) != (len(coef),):
         return Recheck(np.inf, 0.0, fingerprint)
     twin = SimpleNamespace(**{**vars(model), "coef_": coef, "n_features_in_": model.n_features_in_})

@@ -23,7 +23,7 @@ def test_coefficients_are_scikit_learns(rows, classes, class_weight):
     ours = RidgeClassifier(alpha=2.0, class_weight=class_weight).fit(X, y)
     theirs = peers.RidgeClassifier(alpha=2.0, class_weight=class_weight).fit(X, y)
     # Of two classes scikit-learn documents (1, d) and stores (d,).
-    np.testing.assert_allclose(ours.coef_, np.atleast_2d(theirs.coef_), rtol=1e-9)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9)
     np.testing.assert_allclose(ours.intercept_, np.atleast_1d(theirs.intercept_), rtol=1e-9)
     assert ours.predict(X).tolist() == theirs.predict(X).tolist()
     assert ln.verify(ours, X, y)
@@ -32,7 +32,7 @@ def test_coefficients_are_scikit_learns(rows, classes, class_weight):
 def test_two_classes_are_a_ridge_regression_of_signs(rows):
     X, y = rows
     model = RidgeClassifier().fit(X, y == "yes")
-    assert np.array_equal(model.coef_[0], Ridge().fit(X, np.where(y == "yes", 1.0, -1.0)).coef_)
+    assert np.array_equal(model.coef_, Ridge().fit(X, np.where(y == "yes", 1.0, -1.0)).coef_)
 
 
 @pytest.mark.parametrize("setting", [{}, {"cv": 3}, {"scoring": "accuracy"}, {"cv": 3, "scoring": "f1_macro"}])

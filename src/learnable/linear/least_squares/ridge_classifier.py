@@ -38,17 +38,22 @@ class LabelRidge(LinearClassifierModel):
     """What the two classifiers share."""
 
     copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
+    coef_: Any = fitted(
+        "(n_features,) or (n_classes, n_features)", "The weights W, flat for two classes; sparse after `sparsify`."
+    )
 
+    _one_score_is_flat = True
     _door = staticmethod(door(target="classes"))
     verbose = 0
     warm_start = False
 
     def _set_from(self, inner: Any) -> None:
         """Take over the coefficients of a ridge regression of the targets."""
-        self.coef_ = np.atleast_2d(inner.coef_)
+        self.coef_ = inner.coef_
+        n_scores = 1 if self.coef_.ndim == 1 else len(self.coef_)
         self.intercept_ = np.atleast_1d(np.asarray(inner.intercept_, dtype=np.float64)).copy()
-        if len(self.intercept_) != len(self.coef_):
-            self.intercept_ = np.zeros(len(self.coef_))
+        if len(self.intercept_) != n_scores:
+            self.intercept_ = np.zeros(n_scores)
         self.n_iter_ = inner.n_iter_
 
 
