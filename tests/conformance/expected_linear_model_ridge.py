@@ -3,7 +3,6 @@
 # ruff: noqa: E501
 
 EXPECTED: dict[str, str] = {
-    "test_regularization_limits_ridge_classifier_gcv": "departure: coef_ of two classes has the documented shape (1, d)",
     "test_ridge_classifier_cv_store_cv_results": "departure: several labels per row are left to OneVsRestClassifier",
     "test_ridgeclassifier_multilabel": "departure: several labels per row are left to OneVsRestClassifier",
     "test_raises_value_error_if_sample_weights_greater_than_1d": "wording: a ValueError in other words",
