@@ -328,6 +328,70 @@ def walk_by_hand(n: int) -> Any:
     return SimpleNamespace(draws=np.stack(parts))
 
 
+GIBBS_PULL = np.array([0.4])
+
+
+@cache
+def _line() -> Any:
+    """A sweep that draws every point of a line given its neighbours: mean `pull` times their sum, variance one."""
+    from learnable.sampling import compiled_sweep
+    from learnable.sampling.random import normal
+
+    def sweep(x: Any, stream: Any, pull: Any) -> None:
+        last = x.size - 1
+        for i in range(x.size):
+            around = (x[i - 1] if i > 0 else 0.0) + (x[i + 1] if i < last else 0.0)
+            x[i] = pull[0] * around + normal(stream)
+
+    return compiled_sweep(sweep, GIBBS_PULL)
+
+
+def gibbs_ours(n: int) -> Any:
+    """Take n sweeps in all chains together."""
+    from learnable.core.estimator import StopFlag
+    from learnable.core.threads import run_tasks
+    from learnable.sampling.gibbs import CompiledGibbs
+
+    sampler = CompiledGibbs(_line(), 10, 0)
+    draws = np.empty((N_CHAINS, n // N_CHAINS, 10))
+
+    def run(i: int) -> Any:
+        rng = np.random.default_rng(i)
+        state = sampler.init(np.zeros(10), rng)
+        return sampler.advance(state, rng, draws[i], np.empty((n // N_CHAINS, 0)), StopFlag())
+
+    run_tasks(run, N_CHAINS, 2)
+    return SimpleNamespace(draws=draws)
+
+
+@cache
+def _hand_written_sweeps() -> Any:
+    import numba
+
+    @numba.njit(nogil=True)
+    def loop(n: int, seed: int, pull: float) -> Any:
+        np.random.seed(seed)  # noqa: NPY002
+        x = np.zeros(12)  # a zero on each side
+        draws = np.empty((n, 10))
+        for t in range(n):
+            for i in range(1, 11):
+                x[i] = pull * (x[i - 1] + x[i + 1]) + np.random.normal()  # noqa: NPY002
+            draws[t] = x[1:11]
+        return draws
+
+    return loop
+
+
+def gibbs_by_hand(n: int) -> Any:
+    """Take n sweeps of a loop written for this normal, on two threads."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    loop = _hand_written_sweeps()
+    with ThreadPoolExecutor(2) as pool:
+        parts = list(pool.map(lambda seed: loop(n // N_CHAINS, seed, GIBBS_PULL[0]), range(N_CHAINS)))
+    return SimpleNamespace(draws=np.stack(parts))
+
+
 def diagnose_ours(x: np.ndarray) -> Any:
     """Compute R-hat, bulk and tail ESS."""
     from learnable.sampling import diagnostics
@@ -390,6 +454,17 @@ ROWS = [
         {OURS: walk_ours, "hand-written loop": walk_by_hand, "emcee": walk_emcee},
         lambda found, n: {"variance": float(np.var(np.asarray(found.draws).reshape(-1, 10)[:, 0]))},
         {"emcee": 20.0, "hand-written loop": 1.0},
+        compared=None,
+        same_steps=True,
+    ),
+    Row(
+        "gibbs_sweeps",
+        "Gibbs sampling by a compiled sweep",
+        "d = 10, 10⁶ sweeps",
+        lambda quick: 40_000 if quick else 1_000_000,
+        {OURS: gibbs_ours, "hand-written loop": gibbs_by_hand},
+        lambda found, n: {"variance": float(np.var(np.asarray(found.draws).reshape(-1, 10)[:, 5]))},
+        {"hand-written loop": 1.0},
         compared=None,
         same_steps=True,
     ),

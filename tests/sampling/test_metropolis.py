@@ -295,7 +295,7 @@ def test_compiled_random_numbers_follow_their_laws():
 
 
 @quiet
-@pytest.mark.parametrize("kind", ["walk", "gibbs", "nuts"])
+@pytest.mark.parametrize("kind", ["walk", "gibbs", "hmc", "nuts"])
 def test_geweke_joint_distribution(kind):
     """θ ~ N(0, 1), y | θ ~ N(θ, 1): alternate y | θ and one transition for θ | y; both must keep their joint law."""
     data = {"y": 0.0}
@@ -303,11 +303,13 @@ def test_geweke_joint_distribution(kind):
     def log_density(x):
         return -0.5 * float(x[0] ** 2) - 0.5 * float((data["y"] - x[0]) ** 2), np.array([data["y"] - 2 * x[0]])
 
-    target = Target("test", log_density, None, 1, needs_gradient=kind == "nuts")
+    target = Target("test", log_density, None, 1, needs_gradient=kind in ("hmc", "nuts"))
+    fixed = {"n_warmup": 0, "metric": np.ones(1)}  # a first metric from the gradient would depend on the point
     samplers = {
         "walk": lambda: MetropolisHastings(target, RandomWalk(1.0, adapt=False), 0),
         "gibbs": lambda: MetropolisHastings(target, Conditional(0, lambda x: Normal(data["y"] / 2, np.sqrt(0.5))), 0),
-        "nuts": lambda: Hamiltonian(target, n_warmup=0, step_size=0.7),
+        "hmc": lambda: Hamiltonian(target, step_size=0.5, n_leapfrog=3, **fixed),
+        "nuts": lambda: Hamiltonian(target, step_size=0.7, **fixed),
     }
     sampler = samplers[kind]()
     rng = np.random.default_rng(8)

@@ -278,7 +278,11 @@ class Hamiltonian(FreeSampler):
         self._switches = switches if self.adaptation != "diagonal" and isinstance(metric, str) else switches[:0]
 
     def init(self, x: Any, rng: Rng) -> HamiltonianState:
-        """Return the state at free coordinates x."""
+        """Return the state at free coordinates x.
+
+        Unless it is given, the first metric comes from the gradient at x: a chain keeps its state from step to step
+        and does not begin anew at each point.
+        """
         u = np.array(x, dtype=np.float64)
         value, gradient = self.target.evaluate(u)
         _, metric = metric_of(self.name, self.metric, len(u), gradient)
