@@ -19,6 +19,7 @@ from learnable.topics import (
     PopulationStructure,
     align_columns,
     log_evidence,
+    places,
     read_genotypes,
     simulate_genotypes,
 )
@@ -91,6 +92,65 @@ def test_alpha_frequencies_and_ancestors_keep_the_prior_when_data_are_drawn_anew
         shares.append(P[0, 0])
     for draws, mean in [(alphas, 5.0), (shares, 0.5)]:  # α is uniform on (0, 10], p of two alleles on (0, 1)
         assert abs(np.mean(draws) - mean) < 4 * mcse_mean(np.array(draws)[None])
+
+
+def test_places_keep_their_prior_when_data_are_drawn_anew():
+    """Geweke's test of the parameters of places: α is uniform on (0, 10], r on (0, 20], α_ck has the mean α."""
+    rng = np.random.default_rng(5)
+    where = np.array([0, 0, 1, 1])
+    lengths = np.array([3, 4, 3, 4])
+    prior = places.start(2, 2, 1.0)
+    found = []
+    for _ in range(20_000):
+        Q = places.draw_proportions(prior, np.zeros((4, 2), dtype=np.int32), where, rng)
+        own = np.array([rng.multinomial(n, q) for n, q in zip(lengths, Q, strict=True)], dtype=np.int32)
+        prior = places.draw(prior, own, where, rng, learns_alpha=True)
+        found.append([prior.alpha, prior.strength, float((prior.local - prior.alpha).mean())])
+    for draws, mean in zip(np.array(found).T, [5.0, 10.0, 0.0], strict=True):
+        assert abs(draws.mean() - mean) < 4 * mcse_mean(draws[None])
+
+
+def test_places_help_weak_data_and_are_checked(tmp_path):
+    rng = np.random.default_rng(1)
+    L = 30
+    P = rng.dirichlet([2.0, 2.0], size=(L, 2)).transpose(0, 2, 1).reshape(2 * L, 2)
+    where = np.repeat(["north", "south"], 20)
+    Q = np.vstack([rng.dirichlet([9.0, 0.5], size=20), rng.dirichlet([0.5, 9.0], size=20)])
+    table = simulate_genotypes(Q, P, np.arange(0, 2 * L + 1, 2), 2, rng)
+
+    def error(model):
+        return min(np.abs(model.Q_ - Q).mean(), np.abs(model.Q_[:, ::-1] - Q).mean())
+
+    settings_ = {"n_draws": 300, "n_warmup": 200, "n_chains": 2, "random_state": 0}
+    plain = PopulationStructure(2, **settings_).fit(table, where)
+    informed = PopulationStructure(2, place_prior=True, **settings_).fit(table, where)
+    assert not hasattr(plain, "place_alpha_")
+    assert error(informed) < error(plain)
+    assert informed.places_ == ["north", "south"]
+    assert informed.place_alpha_.argmax(axis=1).tolist() in ([0, 1], [1, 0])
+    ln.save(informed, tmp_path / "model.safetensors")
+    loaded = ln.load(tmp_path / "model.safetensors")
+    value = ln.verify(loaded, table, where).value
+    assert value == pytest.approx(informed.certificate_.value)
+    assert np.isfinite(value)
+    loaded.place_alpha_[0, 0] *= 1.001
+    assert ln.verify(loaded, table, where).value == np.inf
+    assert any("not those of the fit" in reason for reason in ln.verify(informed, table, where[::-1]).reasons)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "y", "message"),
+    [
+        ({"method": "ml"}, ["a"] * 4, "needs method='gibbs'"),
+        ({"admixture": False}, ["a"] * 4, "needs method='gibbs'"),
+        ({}, None, "the place of each individual"),
+        ({}, ["a"] * 3, "one place per individual"),
+        ({}, ["a", None, "b", "b"], "the place of individual 1 is missing"),
+    ],
+)
+def test_places_that_cannot_be_used_are_refused(settings_, y, message):
+    with pytest.raises((ParameterError, DataError), match=message):
+        PopulationStructure(2, place_prior=True, **settings_).fit(np.ones((4, 3)), y)
 
 
 def two_populations(n=24, L=40, seed=0, ploidy=2):

@@ -9,6 +9,7 @@ answers: the posterior by Gibbs sampling, and maximum likelihood (D. Alexander e
 from __future__ import annotations
 
 import warnings
+import zlib
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -53,11 +54,16 @@ class GenotypeTable:
     """What the door makes of X."""
 
     genotypes: Genotypes
+    places: NDArray[np.int64] | None = None  #: of each individual
+    place_names: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
-        """Checksum of the alleles."""
-        return self.genotypes.fingerprint
+        """Checksum of the alleles, and of the places where they count."""
+        if self.places is None:
+            return self.genotypes.fingerprint
+        own = zlib.crc32(self.places.tobytes() + "\0".join(self.place_names).encode())
+        return f"{self.genotypes.fingerprint}-{own:08x}"
 
     @property
     def n_columns(self) -> int:
@@ -72,7 +78,28 @@ def genotype_door(estimator: Any, X: Any, y: Any = None, sample_weight: Any = No
     table = read_table(estimator, X, reset=True)
     if not table.n_typed.sum():
         raise DataError(f"{type(estimator).__name__}: all genotypes are missing.")
-    return GenotypeTable(table)
+    if not estimator.place_prior:
+        return GenotypeTable(table)
+    return GenotypeTable(table, *_read_places(estimator, y, table.n_individuals))
+
+
+def _read_places(estimator: Any, y: Any, n: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the place of each individual as a number, and the names."""
+    owner = type(estimator).__name__
+    if estimator.method != "gibbs" or not estimator.admixture:
+        raise ParameterError(f"{owner}: place_prior=True needs method='gibbs' and admixture=True.")
+    if y is None:
+        raise DataError(f"{owner}: place_prior=True needs the place of each individual as y.")
+    given = np.asarray(y).ravel()
+    if len(given) != n:
+        raise DataError(f"{owner}: y must have one place per individual, {n}; it has {len(given)}.")
+    labels = np.array(["" if place is None else str(place) for place in given.tolist()])
+    if (labels == "").any() or (labels == "nan").any():
+        raise DataError(
+            f"{owner}: the place of individual {int(np.argmax((labels == '') | (labels == 'nan')))} is missing."
+        )
+    names, codes = np.unique(labels, return_inverse=True)
+    return codes.astype(np.int64), tuple(names.tolist())
 
 
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Genotypes:
@@ -142,6 +169,12 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     alpha: float | None = param(
         optional(Number(low=0.0, low_open=True)), "Dirichlet parameter of Q; None learns it.", default=None
     )
+    place_prior: bool = param(
+        Boolean(),
+        'Whether y, the place where each individual was sampled, is a prior of Q ("gibbs" with admixture; Hubisz et '
+        "al. 2009): proportions of a place are alike as far as the data say so.",
+        default=False,
+    )
     lam: float = param(Number(low=0.0, low_open=True), "λ, Dirichlet parameter of P.", default=1.0)
     n_chains: int = param(Number(low=1, integer=True), "Chains, started at random.", default=4)
     n_draws: int = param(Number(low=4, integer=True), "Draws per chain.", default=1000)
@@ -167,9 +200,21 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     log_likelihood_: float = fitted("()", "At Q and P.", high=0.0)
     Q_draws_: Array = fitted("(n_kept, n_individuals, n_populations)", "Draws of Q, aligned.", optional=True, low=0.0)
     P_draws_: Array = fitted("(n_kept, n_alleles, n_populations)", "Draws of P, aligned.", optional=True, low=0.0)
+    place_alpha_: Array = fitted(
+        "(n_places, n_populations)",
+        "Dirichlet parameters of each place, posterior means.",
+        optional=True,
+        low=0.0,
+    )
+    place_alpha_draws_: Array = fitted(
+        "(n_kept, n_places, n_populations)", "Draws of them, aligned.", optional=True, low=0.0
+    )
+    places_: Any = fitted("list of str", "Names of the places; empty without `place_prior`.", optional=True)
     kept_: NDArray[np.int64] = fitted("(n_kept, 2)", "Chain and place of each draw.", kind="i", optional=True, low=0)
     trace_: Array = fitted(
-        "(n_chains, n_draws, n_numbers)", "Log-likelihood, sizes (sorted) and learned α of every draw.", optional=True
+        "(n_chains, n_draws, n_numbers)",
+        "Log-likelihood, sizes (sorted), learned α, F, and how alike places are, of every draw.",
+        optional=True,
     )
     history_: Array = fitted("(n_history,)", 'Log-likelihood after each iteration of "ml".', optional=True)
     n_iter_: int = fitted("int", "Iterations, or steps of each chain.")
@@ -181,14 +226,16 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     _door = staticmethod(genotype_door)
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
-        """Fit the model to genotypes; y is ignored.
+        """Fit the model to genotypes.
 
         Parameters
         ----------
         X : Genotypes, path, dataframe, or array of shape (n_individuals, n_loci)
             Genotypes; of an array, copies of the second allele, NaN where missing.
+        y : array of shape (n_individuals,), optional
+            Where each individual was sampled, for `place_prior`; ignored without it.
         """
-        return super().fit(X)
+        return super().fit(X, y if self.place_prior else None)
 
     def _fit(self, table: GenotypeTable, run: Run) -> Certificate:
         genotypes = table.genotypes
@@ -196,7 +243,8 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         names = genotypes.allele_names
         complete = names is not None and [len(own) for own in names] == genotypes.n_alleles.tolist()
         self.allele_names_ = [name for own in names or () for name in own] if complete else []
-        return self._maximise(genotypes, run) if self.method == "ml" else self._sample(genotypes, run)
+        self.places_ = list(table.place_names)
+        return self._maximise(genotypes, run) if self.method == "ml" else self._sample(table, run)
 
     # ---- maximum likelihood ----
 
@@ -227,7 +275,8 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
 
     # ---- posterior ----
 
-    def _sample(self, genotypes: Genotypes, run: Run) -> Certificate:
+    def _sample(self, table: GenotypeTable, run: Run) -> Certificate:
+        genotypes = table.genotypes
         threads = resolve_n_jobs(run.n_jobs)
         sampler = PopulationSampler(
             genotypes,
@@ -236,6 +285,7 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
             alpha=self.alpha,
             lam=self.lam,
             correlated=self.frequencies == "correlated",
+            places=table.places,
             n_warmup=self.n_warmup,
             threads=threads if self.n_chains == 1 else 1,
         )
@@ -243,12 +293,14 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         Q: list[Array] = []
         P: list[Array] = []
         alpha: list[float] = []
+        local: list[Array] = []
         places: list[tuple[int, int]] = []
 
         def collect(c: int, place: int, state: Any) -> None:
             Q.append(state.Q)
             P.append(state.P)
             alpha.append(float(state.alpha[0]))
+            local.append(state.local)
             places.append((c, place))
 
         self.trace_, value = run_chains(
@@ -265,6 +317,9 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
         order = align_draws(np.array(Q))
         self.Q_draws_ = np.array([one[:, own] for one, own in zip(Q, order, strict=True)])
         self.P_draws_ = np.array([one[:, own] for one, own in zip(P, order, strict=True)])
+        if table.places is not None:
+            self.place_alpha_draws_ = np.array([one[:, own] for one, own in zip(local, order, strict=True)])
+            self.place_alpha_ = self.place_alpha_draws_.mean(axis=0)
         self.n_iter_ = self.trace_.shape[1] + self.n_warmup
         self.kept_ = np.array(places, dtype=np.int64)
         learned = self.trace_[:, :, 1 + self.n_populations].mean() if sampler.learns_alpha else np.mean(alpha)
@@ -400,6 +455,11 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
             hasattr(self, name) for name in ("Q_draws_", "P_draws_", "kept_", "trace_")
         ):
             raise ModelFileError("load: draws are missing.")
+        if self.place_prior and not (hasattr(self, "place_alpha_") and hasattr(self, "place_alpha_draws_")):
+            raise ModelFileError("load: the parameters of the places are missing.")
+        names = getattr(self, "places_", [])
+        if len(names) != len(getattr(self, "place_alpha_", ())) or not all(isinstance(name, str) for name in names):
+            raise ModelFileError("load: every place needs a name.")
         if self.method == "ml" and not hasattr(self, "history_"):
             raise ModelFileError("load: history_ is missing.")
 

@@ -3,7 +3,7 @@ r"""Gibbs sampling of population structure (Pritchard, Stephens and Donnelly, Ge
 Each population k has allele frequencies p_kl ~ Dirichlet(λ, …, λ) at every locus. Without admixture an individual
 belongs to one population, all equally likely; with admixture each copy comes from population z ~ q_i, and
 q_i ~ Dirichlet(α, …, α). Correlated frequencies (Falush, Stephens and Pritchard 2003) come from an ancestral
-population: p_kl ~ Dirichlet(p_Al (1 − F_k)/F_k).
+population: p_kl ~ Dirichlet(p_Al (1 − F_k)/F_k). Where individuals were sampled may be a prior of q_i (`places`).
 
 A step draws P given z, α given z with Q integrated out, Q given α and z, and z given P and Q; individuals are
 independent in the last two. It is the topic model's plain sampler with alleles as words that sum to one in each locus.
@@ -23,6 +23,9 @@ from ..sampling.states import Rng, Sampler, Variable
 from . import _kernels as kernels
 from . import dirichlet
 from .genotypes import Genotypes
+from .places import PlacePrior, draw_proportions
+from .places import draw as draw_places
+from .places import start as start_places
 from .sampler import cut_documents, even_cuts
 
 Array = NDArray[np.float64]
@@ -44,6 +47,8 @@ class PopulationState(NamedTuple):
     level: Array  #: one number, log p(genotypes | Q, P)
     ancestral: Array  #: (n_alleles in all,) of correlated frequencies
     F: Array  #: (K,) of correlated frequencies
+    local: Array  #: (n_places, K), α of each place where individuals were sampled
+    strength: Array  #: one number, how alike places are
 
 
 class PopulationSampler(Sampler):
@@ -73,10 +78,12 @@ class PopulationSampler(Sampler):
         alpha: float | None = None,
         lam: float = 1.0,
         correlated: bool = False,
+        places: NDArray[np.int64] | None = None,
         n_warmup: int = 0,
         threads: int = 1,
     ) -> None:
         self.genotypes = genotypes
+        self.places = places
         self.corpus = genotypes.corpus()
         self.K = int(n_populations)
         self.admixture = admixture
@@ -94,6 +101,8 @@ class PopulationSampler(Sampler):
             self.variables = (*self.variables, Variable("alpha"))
         if correlated:
             self.variables = (*self.variables, Variable("F", (self.K,)))
+        if places is not None:
+            self.variables = (*self.variables, Variable("strength"))
         self._cuts = cut_documents(self.corpus.starts)
         self._rows = np.repeat(np.arange(genotypes.n_individuals), self.lengths)
 
@@ -114,7 +123,10 @@ class PopulationSampler(Sampler):
         start = np.asarray(np.bincount(self.corpus.words, minlength=V) + 1.0, dtype=np.float64)[:, None]
         ancestral = self._within_loci(start)[:, 0] if self.correlated else np.zeros(0)
         F = np.full(self.K, 0.05) if self.correlated else np.zeros(0)
-        return PopulationState(z, alpha, Q, np.full((V, self.K), 1.0), np.zeros(1), ancestral, F)
+        n_places = 0 if self.places is None else int(self.places.max()) + 1
+        prior = start_places(n_places, self.K, self.alpha)
+        strength = np.array([prior.strength])
+        return PopulationState(z, alpha, Q, np.full((V, self.K), 1.0), np.zeros(1), ancestral, F, prior.local, strength)
 
     def template(self) -> PopulationState:
         """Return a state of the right form."""
@@ -126,6 +138,8 @@ class PopulationSampler(Sampler):
             np.zeros(1),
             np.zeros(0),
             np.zeros(0),
+            np.zeros((0, 0)),
+            np.zeros(1),
         )
 
     def step(self, state: PopulationState, rng: Rng) -> tuple[PopulationState, tuple[float, ...]]:
@@ -143,6 +157,7 @@ class PopulationSampler(Sampler):
             ancestral, F = self._learn_ancestors(counts, ancestral, F, rng)
         P = self._draw_frequencies(counts, ancestral, F, words[0])
         alpha = float(state.alpha[0])
+        by_place = PlacePrior(state.local, alpha, float(state.strength[0]))
         level = np.empty(n)
         if not self.admixture:
             Q = np.empty((n, self.K))
@@ -152,19 +167,26 @@ class PopulationSampler(Sampler):
         else:
             own = np.empty((n, self.K), dtype=np.int32)
             kernels.count_topics(starts, z, own)
-            if self.learns_alpha:
-                alpha = dirichlet.draw_symmetric(own, self.lengths, self.K, alpha, rng)
-            Q = np.empty((n, self.K))
-            kernels.draw_proportions(own, np.full(self.K, alpha), words[1], 0, n, Q)
+            if self.places is not None:
+                by_place = draw_places(by_place, own, self.places, rng, learns_alpha=self.learns_alpha)
+                alpha = by_place.alpha
+                Q = draw_proportions(by_place, own, self.places, rng)
+            else:
+                if self.learns_alpha:
+                    alpha = dirichlet.draw_symmetric(own, self.lengths, self.K, alpha, rng)
+                Q = np.empty((n, self.K))
+                kernels.draw_proportions(own, np.full(self.K, alpha), words[1], 0, n, Q)
             self._shared(lambda a, b: kernels.sweep_plain(tokens, starts, a, b, Q, P, words[2], z, level))
-        return PopulationState(z, np.array([alpha]), Q, P, np.array([level.sum()]), ancestral, F), ()
+        learned = by_place.local, np.array([by_place.strength])
+        return PopulationState(z, np.array([alpha]), Q, P, np.array([level.sum()]), ancestral, F, *learned), ()
 
     def draw(self, state: PopulationState) -> Array:
         """Return the log-likelihood, the sizes of the populations, largest first, and what is learned."""
         order = np.argsort(-state.Q.mean(axis=0), kind="stable")
         learned = [float(state.alpha[0])] if self.learns_alpha else []
         F: Any = state.F[order] if self.correlated else []
-        return np.concatenate([state.level, state.Q.mean(axis=0)[order], learned, F])
+        strength: Any = [] if self.places is None else state.strength
+        return np.concatenate([state.level, state.Q.mean(axis=0)[order], learned, F, strength])
 
     # ---- parts of a step ----
 

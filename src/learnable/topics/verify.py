@@ -31,7 +31,7 @@ _MOST_CHECKED = 400
 
 def population_structure(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck:
     """Recompute the certificate of a `PopulationStructure`."""
-    table = read_table(model, X, None, sample_weight)
+    table = read_table(model, X, y if model.place_prior else None, sample_weight)
     genotypes = table.genotypes
     counts = _counts_of(genotypes)
     starts = genotypes.starts
@@ -43,6 +43,7 @@ def population_structure(model: Any, X: Any, y: Any = None, sample_weight: Any =
         and _are_distributions(model.Q_, model.P_, starts)
         and relative(model.log_likelihood_, _level(model, counts, model.Q_, model.P_)) < _ROUNDING
         and _are_names(model, genotypes)
+        and list(getattr(model, "places_", [])) == list(table.place_names)
     )
     if model.method == "ml":
         value = _rise(model, counts, starts)
@@ -101,6 +102,8 @@ def _follows_from_draws(model: Any, counts: Array, starts: NDArray[np.int64]) ->
     kept = model.kept_
     sizes = Q.mean(axis=1)
     if relative(model.Q_, Q.mean(axis=0), 1.0) > 1e-12 or relative(model.P_, P.mean(axis=0), 1.0) > 1e-12:
+        return False
+    if model.place_prior and relative(model.place_alpha_, model.place_alpha_draws_.mean(axis=0), 1.0) > 1e-12:
         return False
     rows = model.trace_[kept[:, 0], kept[:, 1]]
     K = Q.shape[2]
