@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from learnable.core.errors import ParameterError
-from learnable.lab import SCENES, mathml
+from learnable.lab import mathml
 
 SPACE = "{http://www.w3.org/1998/Math/MathML}"
 
@@ -46,9 +46,3 @@ def test_what_is_not_whole_is_refused(text):
 
 def test_the_text_for_screen_readers_is_the_notation():
     assert ElementTree.fromstring(mathml("a < b")).get("alttext") == "a < b"
-
-
-def test_every_formula_of_the_scenes_is_well_formed():
-    for name in ("kmeans", "em"):
-        for line in SCENES[name].steps()[0].formula.splitlines():
-            ElementTree.fromstring(mathml(line))

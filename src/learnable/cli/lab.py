@@ -82,5 +82,5 @@ def _list(json: bool) -> None:
         return
     from .display import console, table_of
 
-    shown = [[one.name, one.title, one.takes.rstrip(".") or "no table"] for one in SCENES.values()]
+    shown = [[one.name, one.title, one.takes.rstrip(".")] for one in SCENES.values()]
     console().print(table_of(["scene", "what it shows", "a table of your own holds"], shown, whole=[0]))

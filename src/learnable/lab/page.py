@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -157,7 +158,8 @@ def _proof(name: str, certificate: Certificate) -> Markup:
         said = "Nothing is proven about this fit."
     else:
         state, word = ("holds", "holds") if certificate.holds else ("open", "not yet")
-        said = f"{certificate.sentence[:1].upper()}{certificate.sentence[1:]}; tolerance {certificate.tolerance:.2g}."
+        sentence = certificate.sentence if math.isfinite(certificate.value) else "it is too early to measure"
+        said = f"{sentence[:1].upper()}{sentence[1:]}; tolerance {certificate.tolerance:.2g}."
     return tag(
         "p",
         tag("span", word, class_=f"lab-mark {state}"),
@@ -171,12 +173,12 @@ def _proof(name: str, certificate: Certificate) -> Markup:
 
 
 def _how(scene: Scene) -> Markup:
-    own = f"Your own table: {scene.takes}" if scene.takes else ""
-    words = [
+    return tag(
+        "details",
         tag("summary", "Run it yourself"),
         tag("p", "These lines come before those of every step."),
         tag("pre", tag("code", scene.setup), tabindex="0", aria_label="Code before every step"),
-        tag("p", own) if own else None,
-        tag("p", tag("code", f"learnable lab {scene.name}" + (" --table mine.csv" if own else ""))),
-    ]
-    return tag("details", *words, class_="lab-how")
+        tag("p", f"Your own table: {scene.takes}"),
+        tag("p", tag("code", f"learnable lab {scene.name} --table mine.csv")),
+        class_="lab-how",
+    )

@@ -83,7 +83,7 @@ class Scene:
     setup : str
         Python that reads the table and imports what the steps' lines need.
     takes : str
-        What a table of one's own has to hold; empty where the scene takes none.
+        What a table of one's own has to hold.
     read : function
         table ↦ the arrays that `setup` names; None gives the built-in table.
     build : function
@@ -179,8 +179,6 @@ class Scene:
         return whole_page(self, self.steps(table, **settings), assets)
 
     def _run(self, table: Any, settings: dict[str, Any]) -> list[Step]:
-        if table is not None and not self.takes:
-            raise ParameterError(f"{self.name}: this scene has no table; leave it out.")
         return self.build(*self.read(table), **settings)
 
 
