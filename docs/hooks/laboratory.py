@@ -1,6 +1,6 @@
 """Build the scenes of the laboratory as pages of their own, and put their pictures into the pages that ask for them.
 
-A page asks with `<!-- scenes -->` for all of them, with `<!-- scene: name -->` for one. A picture is a link to the scene.
+A page asks with `<!-- scenes -->` for all of them, with `<!-- scene: name -->` for one. Pictures link to scenes.
 """
 
 import re

@@ -117,7 +117,7 @@ def test_the_lines_of_a_step_give_its_certificates(scene, steps):
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(scene, steps):
-    page = whole_page(scene, steps, None)
+    page = whole_page(scene, steps)
     read = Reader()
     read.feed(page)
     assert read.tags.count("script") == 1 and read.tags.count("section") == len(steps)

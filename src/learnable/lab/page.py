@@ -28,8 +28,9 @@ def asset(name: str) -> str:
     return files("learnable.lab").joinpath(name).read_text(encoding="utf-8")
 
 
-def article(scene: Scene, steps: Sequence[Step]) -> Markup:
+def article(scene: Scene, steps: Sequence[Step], live: bool = False) -> Markup:
     """Return the scene as one element."""
+    more = {"data_live": ""} if live else {}
     return tag(
         "article",
         tag("header", tag("h1", scene.title), tag("p", scene.text)),
@@ -38,10 +39,11 @@ def article(scene: Scene, steps: Sequence[Step]) -> Markup:
         _how(scene),
         class_="lab",
         data_scene=scene.name,
+        **more,
     )
 
 
-def whole_page(scene: Scene, steps: Sequence[Step], assets: str | None) -> str:
+def whole_page(scene: Scene, steps: Sequence[Step], assets: str | None = None, live: bool = False) -> str:
     """Return the scene as a page; see `Scene.page`."""
     if assets is None:
         style = tag("style", Markup(asset("player.css")))
@@ -59,7 +61,7 @@ def whole_page(scene: Scene, steps: Sequence[Step], assets: str | None) -> str:
         tag("title", f"{scene.title} · learnable"),
         style,
     ]
-    body = tag("body", tag("main", article(scene, steps)), script)
+    body = tag("body", tag("main", article(scene, steps, live)), script)
     return f"<!DOCTYPE html>\n{tag('html', tag('head', *head), body, lang='en')}\n"
 
 
@@ -90,7 +92,7 @@ def _controls(n_steps: int) -> Markup:
         button("play", "Play", "M5 3v14l12-7z", "M5 3h4v14h-4zM11 3h4v14h-4z"),
         button("on", "Step on", "M4 4h2v12h-2zM7 4v12l9-6z"),
         slider,
-        tag("output", f"1 of {n_steps}"),
+        tag("span", f"1 of {n_steps}", class_="lab-count", aria_hidden="true"),
         tag("span", class_="lab-said", role="status"),
         class_="lab-controls",
         role="group",

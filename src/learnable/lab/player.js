@@ -3,8 +3,8 @@
 //
 // A point that can be dragged carries `data-drag` in the picture, and each step its place (`data-x`, `data-y`, in
 // coordinates of the picture): dragging shows the step whose place is nearest. In an article with `data-live` every point
-// with `data-row` can be dragged, and letting go sends the event `lab:drag` with {row, x, y} in units of the data, for a
-// page that can fit the model again.
+// with `data-row` can be dragged, and letting go sends the event `lab:drag` with {scene, row, x, y} in units of the data,
+// and the same as a message to the page around a frame: whoever listens can fit the model again.
 
 const PAUSE = 900; // milliseconds from one step to the next
 
@@ -14,7 +14,7 @@ export function play(article) {
   if (!steps.length || !controls || article.dataset.playing !== undefined) return;
   article.dataset.playing = "";
   const slider = controls.querySelector("input");
-  const output = controls.querySelector("output");
+  const count = controls.querySelector(".lab-count");
   const said = controls.querySelector(".lab-said");
   const button = (name) => controls.querySelector(`[data-go="${name}"]`);
   let now = 0;
@@ -25,12 +25,21 @@ export function play(article) {
     steps.forEach((step, number) => { step.hidden = number !== now; });
     slider.value = now + 1;
     slider.setAttribute("aria-valuetext", steps[now].getAttribute("aria-label"));
-    output.value = `${now + 1} of ${steps.length}`;
+    count.textContent = `${now + 1} of ${steps.length}`;
     for (const name of ["first", "back"]) button(name).disabled = now === 0;
     button("on").disabled = now === steps.length - 1;
     if (announce) said.textContent = steps[now].getAttribute("aria-label");
-    if (document.querySelectorAll(".lab").length === 1) history.replaceState(history.state, "", `#${now + 1}`);
+    remember();
     article.dispatchEvent(new CustomEvent("lab:step", { bubbles: true, detail: { step: now } }));
+  }
+
+  function remember() {
+    if (document.querySelectorAll(".lab").length > 1) return;
+    try {
+      history.replaceState(history.state, "", `#${now + 1}`);
+    } catch {
+      // a frame without an address of its own
+    }
   }
 
   function face(word) {
@@ -91,7 +100,8 @@ function drag(article, steps, show) {
   article.addEventListener("pointerdown", (event) => {
     const point = event.target.closest(wanted);
     if (!point) return;
-    held = { row: Number(point.dataset.row), figure: point.ownerSVGElement, place: null };
+    const figure = point.ownerSVGElement;
+    held = { row: Number(point.dataset.row), point, figure, from: inFigure(figure, event), place: null };
     article.classList.add("dragging");
     article.setPointerCapture(event.pointerId);
     event.preventDefault();
@@ -99,7 +109,10 @@ function drag(article, steps, show) {
   article.addEventListener("pointermove", (event) => {
     if (!held) return;
     held.place = inFigure(held.figure, event);
-    if (live) return;
+    if (live) {
+      held.point.setAttribute("transform", `translate(${held.place[0] - held.from[0]} ${held.place[1] - held.from[1]})`);
+      return;
+    }
     const nearest = nearestStep(steps, held.place);
     if (steps[nearest].hidden) show(nearest);
     held.figure = steps[nearest].querySelector("svg");
@@ -107,7 +120,9 @@ function drag(article, steps, show) {
   const drop = () => {
     if (live && held?.place) {
       const [x, y] = inData(held.figure, held.place);
-      article.dispatchEvent(new CustomEvent("lab:drag", { bubbles: true, detail: { row: held.row, x, y } }));
+      const detail = { scene: article.dataset.scene, row: held.row, x, y };
+      article.dispatchEvent(new CustomEvent("lab:drag", { bubbles: true, detail }));
+      if (window.parent !== window) window.parent.postMessage({ type: "lab:drag", ...detail }, "*");
     }
     held = null;
     article.classList.remove("dragging");

@@ -150,13 +150,13 @@ class Scene:
             "steps": [step.to_dict() for step in found],
         }
 
-    def markup(self, table: Any = None, **settings: Any) -> Markup:
+    def markup(self, table: Any = None, *, live: bool = False, **settings: Any) -> Markup:
         """Return the scene as an HTML element: every step in it, and the controls that `player.js` brings to life."""
         from .page import article
 
-        return article(self, self.steps(table, **settings))
+        return article(self, self.steps(table, **settings), live)
 
-    def page(self, table: Any = None, *, assets: str | None = None, **settings: Any) -> str:
+    def page(self, table: Any = None, *, assets: str | None = None, live: bool = False, **settings: Any) -> str:
         """Return the scene as an HTML page.
 
         Parameters
@@ -166,6 +166,9 @@ class Scene:
         assets : str, optional
             Address of the folder that serves `player.css` and `player.js`, for pages that may hold no script of their
             own. By default both are written into the page, which then is one file that needs nothing else.
+        live : bool
+            Whether every point can be dragged, and letting go sends `lab:drag`, for a page that computes the scene
+            again; otherwise a point that can be dragged moves among the places of the steps.
         **settings
             See `settings`.
 
@@ -176,7 +179,7 @@ class Scene:
         """
         from .page import whole_page
 
-        return whole_page(self, self.steps(table, **settings), assets)
+        return whole_page(self, self.steps(table, **settings), assets, live)
 
     def _run(self, table: Any, settings: dict[str, Any]) -> list[Step]:
         return self.build(*self.read(table), **settings)

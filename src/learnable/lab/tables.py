@@ -74,9 +74,13 @@ def points(owner: str, table: Any) -> tuple[Array, list[str]]:
 
 
 def labelled_points(owner: str, table: Any, most: int = MOST_CLASSES) -> tuple[Array, NDArray[Any], list[str]]:
-    """Return two columns of numbers, the last column of at most `most` classes, and the names of the former."""
+    """Return two columns of numbers, the last column of at most `most` classes, and the names of the former.
+
+    Columns of text come before columns of a few different numbers.
+    """
     columns = columns_of(owner, table)
     labels = [name for name, values in columns.items() if 2 <= len(_classes(values)) <= most]
+    labels.sort(key=lambda name: not _is_numeric(columns[name]))  # stable: the last column of text is the last one
     if not labels:
         words = "two classes" if most == 2 else f"two to {most} classes"
         raise DataError(f"{owner}: the table must hold a column of {words}, beside two columns of numbers.")
