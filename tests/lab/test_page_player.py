@@ -57,7 +57,7 @@ def shown(page):
     """Return the number of the only step that is to be seen."""
     seen = page.locator(".lab-step:visible")
     assert seen.count() == 1
-    return int(seen.locator(".lab-number").inner_text())
+    return int(seen.get_attribute("aria-label").split()[1])
 
 
 def test_keys_buttons_and_slider_step(open_page):

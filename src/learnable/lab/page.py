@@ -110,10 +110,9 @@ def _icon(shape: str, number: int) -> Markup:
 def _section(number: int, step: Step, n_steps: int) -> Markup:
     handle = {} if step.handle is None else {"data_x": step.handle[0], "data_y": step.handle[1]}
     formulas = [mathml(line) for line in step.formula.splitlines()]
-    heading = tag("h2", tag("span", f"{number}", class_="lab-number"), step.title)
     return tag(
         "section",
-        heading,
+        tag("h2", step.title),
         tag("div", *(tag("figure", picture) for picture in step.pictures), class_="lab-pictures"),
         tag(
             "div",

@@ -99,7 +99,7 @@ def read_metropolis(table: Any = None) -> tuple[Density, Array, Array, list[str]
 
 def read_nuts(table: Any = None) -> tuple[Density, Array, Array, list[str], float]:
     """Return the density, start, corners and names, and the step size of the leapfrog integrator."""
-    density, start, corners, names = _read("nuts", table, [-2.0, 6.0])
+    density, start, corners, names = _read("nuts", table, [0.0, 0.0])
     return density, start, corners, names, 0.035 * float(np.ptp(corners[:, 0]))
 
 

@@ -76,7 +76,7 @@ def build_bandit(means: Array, names: list[str], *, horizon: int = _HORIZON) -> 
         )
         limit = now["Thompson"].lai_robbins
         asymptote = (
-            "" if limit is None else f" No policy that learns everywhere grows slower than {limit:.3g} in the limit."
+            "" if limit is None else f" Lai and Robbins' asymptote stands at {limit:.3g} by then; it is no bound."
         )
         counts = one.counts.astype(int)
         favourite = int(np.argmax(counts))
@@ -84,10 +84,9 @@ def build_bandit(means: Array, names: list[str], *, horizon: int = _HORIZON) -> 
             Step(
                 title="1 round" if rounds == 1 else f"{rounds:,} rounds",
                 pictures=(_posteriors(one, means, names), _regret(found, rounds)),
-                text=f"Left: what one run of Thompson sampling knows of each arm; the dashed lines are the true "
-                "means. It has "
-                f"played {names[favourite]} most, {counts[favourite]:,} of {rounds:,} times. Right: the mean regret of "
-                f"{_REPLICATIONS} runs of each policy, with its interval.",
+                text="First: what one run of Thompson sampling knows of each arm; the dashed lines are the true means. It "
+                f"has played {names[favourite]} most, {counts[favourite]:,} of {rounds:,} times. Second: the mean "
+                f"regret of {_REPLICATIONS} runs of each policy, with its interval.",
                 formula=r"R_T = T μ^* − \sum_{t=1}^T μ_{a_t}",
                 code=f"found = simulate(policies,\n    stochastic(means), {rounds}, {_REPLICATIONS})",
                 numbers={f"regret, {name}": float(result.mean[-1]) for name, result in now.items()},

@@ -75,7 +75,7 @@ def build_backprop(X: Array, y: NDArray[Any], names: list[str], *, n_units: int 
                         y_label="loss, gradient",
                     ),
                 ),
-                text="Left: a line is a weight, as wide as it is large (blue positive, orange negative); the red "
+                text="First: a line is a weight, as wide as it is large (blue positive, orange negative); the red "
                 "dots on it are as large as the gradient that has flowed back to it, by which the next step will "
                 "change it. "
                 f"{wrong} of {len(y)} rows are on the wrong side.",

@@ -54,7 +54,7 @@ def build_hmm(series: Array, settings: Any, names: list[str], *, n_steps: int = 
             Step(
                 title=f"{end} rows have come in",
                 pictures=(_series(series, levels[path], names), _beliefs(filtered, levels[order], len(series), names)),
-                text=f"The best path of all rows so far ends in the state of level {now:.1f}. {revised} Right: what "
+                text=f"The best path of all rows so far ends in the state of level {now:.1f}. {revised} Second: what "
                 "the model believes about each row when that row is the last one it has seen.",
                 formula=r"\hat{z} = \argmax_{z} \; p(z_1) \prod_t p(z_t | z_{t−1}) p(x_t | z_t)",
                 code=f"model.fit(series)\nlog_p, path = model.decode(series[:{end}])\n"

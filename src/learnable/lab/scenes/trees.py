@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...ensembles import AdaBoostClassifier
 from ...plots.axes import Frame
-from ...plots.markup import Markup, tag
+from ...plots.markup import Markup, compact, tag
 from ...plots.optimization import COLOURS, legend_marks
 from ...trees import DecisionTreeClassifier, plot_tree
 from ..drawing import classes, plane, progress, regions
@@ -20,6 +20,7 @@ from ..tables import labelled_points
 Array = NDArray[np.float64]
 Labels = NDArray[Any]
 
+_HEAD: Final = re.compile(r'(<svg[^>]*?)viewBox="0 0 ([\d.]+) ([\d.]+)"([^>]*>)')
 _MOST_LEAVES: Final = 12
 
 
@@ -46,15 +47,16 @@ def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 9) -
     largest = grown[-1][1].get_n_leaves()
     path = DecisionTreeClassifier(max_leaf_nodes=largest, random_state=0).cost_complexity_pruning_path(X, y)
     for alpha in np.unique(path.ccp_alphas[path.ccp_alphas > 0]):
-        strength = float(np.nextafter(alpha, np.inf))
+        strength = float(f"{1.001 * alpha:.4g}")  # just beyond the branch's own α
         settings = f"max_leaf_nodes={largest}, random_state=0,\n    ccp_alpha={strength!r}"
         model = DecisionTreeClassifier(max_leaf_nodes=largest, random_state=0, ccp_alpha=strength).fit(X, y)
         if model.get_n_leaves() < grown[-1][1].get_n_leaves():
             grown.append(("prune", model, f"model = DecisionTreeClassifier(\n    {settings}).fit(X, y)"))
-    return [_tree_step(kind, model, code, X, y, names) for kind, model, code in grown]
+    trees = _alike([plot_tree(model, feature_names=names, precision=3) for _, model, _ in grown])
+    return [_tree_step(*made, tree, X, y, names) for made, tree in zip(grown, trees, strict=True)]
 
 
-def _tree_step(kind: str, model: Any, code: str, X: Array, y: Labels, names: list[str]) -> Step:
+def _tree_step(kind: str, model: Any, code: str, tree: Markup, X: Array, y: Labels, names: list[str]) -> Step:
     number = {label: k for k, label in enumerate(model.classes_)}
     of = np.array([number[label] for label in y])
     frame = plane(X, legend=True)
@@ -64,7 +66,6 @@ def _tree_step(kind: str, model: Any, code: str, X: Array, y: Labels, names: lis
     leaves = model.get_n_leaves()
     wrong = int((model.predict(X) != y).sum())
     main = frame.draw("Regions of the tree", *marks, x_label=names[0], y_label=names[1])
-    drawn = _unstyled(plot_tree(model, feature_names=names, precision=3, title=f"A tree of {leaves} leaves"))
     if kind == "grow":
         title = f"Grow: {leaves} leaves"
         text = "The leaf that promises the largest fall of impurity is split next, at its best threshold."
@@ -75,7 +76,7 @@ def _tree_step(kind: str, model: Any, code: str, X: Array, y: Labels, names: lis
         formula = r"R_α(T) = R(T) + α |T|, \; g(t) = \frac{R(t) − R(T_t)}{|T_t| − 1}"
     return Step(
         title=title,
-        pictures=(main, drawn),
+        pictures=(main, tree),
         text=f"{text} {wrong} of {len(y)} rows are in a leaf of another class.",
         formula=formula,
         code=code,
@@ -84,9 +85,20 @@ def _tree_step(kind: str, model: Any, code: str, X: Array, y: Labels, names: lis
     )
 
 
-def _unstyled(figure: Markup) -> Markup:
-    """Return a figure without its own style, which the policy of the page forbids and its style sheet replaces."""
-    return Markup(re.sub(r'^(<svg[^>]*?) style="[^"]*"', r"\1", figure, count=1))
+def _alike(figures: list[Markup]) -> list[Markup]:
+    """Return figures that show everything at one scale, each in the middle, as large as the largest of them.
+
+    Their own style goes: the policy of the page forbids it, and its style sheet replaces it.
+    """
+    heads = [head for head in map(_HEAD.match, figures) if head is not None]
+    sizes = np.array([[float(head[2]), float(head[3])] for head in heads])
+    width, height = sizes.max(axis=0)
+    found = []
+    for figure, head, size in zip(figures, heads, sizes, strict=True):
+        box = f'viewBox="{compact(-(width - size[0]) / 2)} 0 {compact(width)} {compact(height)}"'
+        start = re.sub(r' style="[^"]*"', "", f"{head[1]}{box}{head[4]}")
+        found.append(Markup(start + figure[head.end() :]))
+    return found
 
 
 TREE = Scene(
@@ -162,8 +174,8 @@ def build_adaboost(X: Array, y: Labels, names: list[str], *, n_rounds: int = 8) 
                         curves, rounds, title="Training error and its bound", x_label="rounds", y_label="share of rows"
                     ),
                 ),
-                text="Left: the rows as large as their weights, and the stump that is best for these weights; what "
-                "it misses is ringed and weighs more in the next round. Middle: the weighted vote of all stumps so "
+                text="First: the rows as large as their weights, and the stump that is best for these weights; what "
+                "it misses is ringed and weighs more in the next round. Second: the weighted vote of all stumps so "
                 "far, which "
                 f"misses {wrong} of {len(y)} rows.",
                 formula=r"D_{t+1}(i) ∝ D_t(i) e^{−α_t y_i h_t(x_i)}, \; α_t = \frac{1}{2} \log \frac{1 − ε_t}{ε_t}"
