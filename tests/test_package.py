@@ -30,6 +30,7 @@ PACKAGES = (
     "evaluation",
     "generative",
     "kernel",
+    "lab",
     "linear",
     "meta",
     "neighbors",

@@ -1,0 +1,1 @@
+"""The scenes, by kind: descent, margins, trees, clusters, sequences, processes, chains, networks, decisions."""

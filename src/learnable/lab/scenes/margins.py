@@ -1,0 +1,171 @@
+"""The margin of a support vector machine while one of its points is moved."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...kernel import SVC
+from ...plots.axes import MUTED, Frame
+from ...plots.markup import Markup, compact, tag
+from ...plots.optimization import COLOURS, contour_lines
+from ..drawing import HEIGHT, WIDTH, plane, regions
+from ..scene import Scene, Step
+from ..tables import labelled_points
+
+Array = NDArray[np.float64]
+
+#: Places of the moving point: columns and rows of a lattice over the picture.
+_PLACES: Final = (9, 7)
+_GRID: Final = 33
+_KINDS: Final = {
+    "non-support": "lies beyond the margin: it is no support vector, and the boundary does not know of it",
+    "margin": "lies on the margin and holds the boundary in place",
+    "bound": "lies inside the margin or on the wrong side: its dual weight is as large as it may be, C",
+}
+
+
+def read_svm(table: Any = None) -> tuple[Array, NDArray[Any], list[str], int]:
+    """Return points, their classes, the names of the columns, and the number of the row that moves."""
+    if table is None:
+        rng = np.random.default_rng(7)
+        left = rng.normal((-1.3, 0.6), (0.7, 0.8), (14, 2))
+        right = rng.normal((1.3, -0.6), (0.7, 0.8), (14, 2))
+        X = np.vstack([left, right]).round(2)
+        return X, np.repeat(["left", "right"], 14), ["x₁", "x₂"], 27
+    X, labels, names = labelled_points("svm", table, most=2)
+    return X, labels, names, len(X) - 1
+
+
+def build_svm(
+    X: Array, y: NDArray[Any], names: list[str], moved: int, *, C: float = 1.0, walk: bool = True
+) -> list[Step]:
+    """Return a step for each place of the moving point; only the table as it is if it does not walk."""
+    frame = plane(X, pad=0.12)
+    home = X[moved].copy()
+    places = [(float(home[0]), float(home[1]))]
+    if walk:
+        places += _walk(frame)
+    made = []
+    for number, place in enumerate(places):
+        rows = X.copy()
+        rows[moved] = place
+        model = SVC(kernel="linear", C=C, tol=1e-6).fit(rows, y)
+        report = model.kkt_report(rows, y)
+        case = str(report.case[moved])
+        words = "where it was" if number == 0 else f"at ({place[0]:.2f}, {place[1]:.2f})".replace("-", "−")
+        counts = {kind: int((report.case == kind).sum()) for kind in _KINDS}
+        made.append(
+            Step(
+                title=f"The ringed point {words}",
+                pictures=(
+                    _margin(frame, model, rows, report, moved, names),
+                    _duals(model, report, C, moved),
+                ),
+                text=f"The moving point {_KINDS[case]}. {counts['margin']} rows hold the margin, {counts['bound']} "
+                "violate it, "
+                f"and {counts['non-support']} could be removed without changing anything.",
+                formula=r"\min_{w, b} \frac{1}{2}‖w‖^2 + C \sum_i (1 − y_i(w·x_i + b))_+",
+                code=f"X[{moved}] = ({place[0]!r}, {place[1]!r})\n"
+                f'model = SVC(kernel="linear", C={C!r},\n    tol=1e-6).fit(X, y)',
+                certificates={"model": model.certificate_},
+                numbers={
+                    "width of the margin": float(report.margin_width),
+                    "support vectors": counts["margin"] + counts["bound"],
+                    "α of the point": float(report.alpha[moved]),
+                },
+                handle=(float(frame.x(place[0])), float(frame.y(place[1]))),
+            )
+        )
+    return made
+
+
+def _walk(frame: Frame) -> list[tuple[float, float]]:
+    """Return places of a lattice, row by row and back again, so that neighbours follow each other."""
+    across = np.linspace(frame.x.low, frame.x.high, _PLACES[0] + 2)[1:-1].round(2)
+    down = np.linspace(frame.y.low, frame.y.high, _PLACES[1] + 2)[1:-1].round(2)
+    found = []
+    for number, b in enumerate(down):
+        row = across[::-1] if number % 2 == 0 else across
+        found += [(float(a), float(b)) for a in row]
+    return found
+
+
+def _margin(frame: Frame, model: Any, X: Array, report: Any, moved: int, names: list[str]) -> Markup:
+    x = np.linspace(frame.x.low, frame.x.high, _GRID)
+    y = np.linspace(frame.y.low, frame.y.high, _GRID)
+    grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
+    score = model.decision_function(grid).reshape(_GRID, _GRID)
+    marks = regions(frame, lambda rows: (model.decision_function(rows) < 0).astype(int), fields=40)
+    for level in (-1.0, 0.0, 1.0):
+        style = (
+            {"stroke": "currentColor", "stroke_width": 2.0} if level == 0 else {"stroke": MUTED, "stroke_width": 1.3}
+        )
+        dashes = {} if level == 0 else {"stroke_dasharray": "5 4"}
+        d = "".join(frame.path(line[:, 0], line[:, 1]) for line in contour_lines(x, y, score, level))
+        marks.append(tag("path", d=d, fill="none", **style, **dashes))
+    for row in [*np.flatnonzero(np.arange(len(X)) != moved).tolist(), moved]:
+        marks.append(_point(frame, X[row], float(report.y[row]), str(report.case[row]), row, row == moved))
+    ends = (
+        frame.x.low,
+        frame.x.high,
+        frame.x.start,
+        frame.x.end,
+        frame.y.low,
+        frame.y.high,
+        frame.y.start,
+        frame.y.end,
+    )
+    axes = " ".join(f"{value:.6g}" for value in ends)
+    return frame.draw(
+        "Margin of a support vector machine",
+        tag("g", *marks, data_axes=axes),
+        x_label=names[0],
+        y_label=names[1],
+        desc="Solid: the boundary. Dashed: the margins. Ringed rows hold the margin, diamonds violate it.",
+    )
+
+
+def _point(frame: Frame, place: Array, sign: float, case: str, row: int, moving: bool) -> Markup:
+    x = float(frame.x(place[0]))
+    y = float(frame.y(place[1]))
+    colour = COLOURS[0] if sign > 0 else COLOURS[1]
+    parts = []
+    if case == "bound":
+        parts.append(tag("path", d=f"M{compact(x)} {compact(y - 5.5)}l5.5 5.5l-5.5 5.5l-5.5 -5.5z", fill=colour))
+    else:
+        parts.append(tag("circle", cx=x, cy=y, r=4.0, fill=colour, opacity=0.9 if case == "margin" else 0.5))
+    if case == "margin":
+        parts.append(tag("circle", cx=x, cy=y, r=7.0, fill="none", stroke="currentColor", stroke_width=1.3))
+    if moving:
+        parts.append(tag("circle", cx=x, cy=y, r=11.0, fill=colour, fill_opacity=0.2, stroke=colour, stroke_width=2.4))
+    drag = {"data_drag": ""} if moving else {}
+    return tag("g", *parts, data_row=row, **drag)
+
+
+def _duals(model: Any, report: Any, C: float, moved: int) -> Markup:
+    """Draw the dual weight of every row, from 0 to C."""
+    frame = Frame.around((-1.0, float(len(report.alpha))), (0.0, 1.08 * C), width=WIDTH, height=HEIGHT)
+    marks = [frame.line([frame.x.low, frame.x.high], [C, C], stroke=MUTED, stroke_dasharray="5 4")]
+    for row, value in enumerate(report.alpha):
+        colour = COLOURS[0] if report.y[row] > 0 else COLOURS[1]
+        marks.append(frame.line([row, row], [0.0, float(value)], stroke=colour, stroke_width=3.0))
+        radius = 6.0 if row == moved else 3.0
+        marks.append(tag("circle", cx=float(frame.x(row)), cy=float(frame.y(float(value))), r=radius, fill=colour))
+    return frame.draw("Dual weight of every row", *marks, x_label="row", y_label="α, at most C")
+
+
+SVM = Scene(
+    name="svm",
+    title="The margin, while a point is moved",
+    text="Drag the ringed point, or play its walk. As long as it stays beyond the margin the boundary does not move "
+    "at all; inside, it pulls with a force of at most C.",
+    setup="from learnable import SVC\nfrom learnable.lab import SCENES\n\n"
+    'X, y, names, moved = SCENES["svm"].read(None)  # or a table of your own',
+    takes="two columns of numbers and one of two classes; the last row is the one that moves.",
+    read=read_svm,
+    build=build_svm,
+    cover=0,
+)

@@ -1,0 +1,30 @@
+"""The margin's scene: a point beyond the margin moves nothing, and a dragged table is fitted anew."""
+
+import numpy as np
+
+from learnable import SVC
+from learnable.lab import SCENES
+
+
+def test_a_point_beyond_the_margin_does_not_move_the_boundary():
+    X, y, _, moved = SCENES["svm"].read()
+    near = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
+    assert near.kkt_report(X, y).case[moved] == "non-support"
+    X[moved] += [3.0, -2.0]  # deeper into its own side
+    far = SVC(kernel="linear", C=1.0, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(far.coef_, near.coef_, atol=1e-6)
+
+
+def test_the_width_of_the_margin_is_two_over_the_norm_of_w():
+    X, y, names, _ = SCENES["svm"].read()
+    dragged = {names[0]: X[:, 0], names[1]: X[:, 1] + 0.1, "side": y}
+    (step,) = SCENES["svm"].steps(dragged, walk=False)
+    model = SVC(kernel="linear", C=1.0, tol=1e-6).fit(X + np.array([0.0, 0.1]), y)
+    assert np.isclose(step.numbers["width of the margin"], 2 / np.linalg.norm(model.coef_), rtol=1e-4)
+
+
+def test_places_follow_the_pointer():
+    steps = SCENES["svm"].steps()[:12]
+    places = np.array([step.handle for step in steps])
+    assert len(np.unique(places, axis=0)) == 12
+    assert 'data-drag=""' in steps[3].picture and steps[3].picture.count("data-row=") == 28
