@@ -30,6 +30,7 @@ from ..cli import (
     hmm,
     models,
     options,
+    page,
     plan,
     predict,
     structure,
@@ -53,6 +54,7 @@ EXAMPLES = (
     "learnable bandit clicks.csv --arm ad --reward clicked   what other choices would have earned",
     "learnable topics papers.csv --text abstract -k 20       topics of texts, their words and documents",
     "learnable structure cats.str -k 2..5                    populations from genotypes",
+    "learnable page                                          all of this in a browser",
     "learnable models                                        what there is to choose from",
     "learnable warmup                                        compile everything now",
     "learnable doctor                                        what this machine has, where kernels come from",
@@ -101,6 +103,7 @@ app.command(short_help="Find topics in a column of text.", epilog=options.shown(
 app.command(short_help="Find populations from genotypes.", epilog=options.shown(structure.EXAMPLES))(
     structure.structure
 )
+app.command(short_help="Open the page in a browser.", epilog=options.shown(page.EXAMPLES))(page.page)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
 app.command(short_help="Compile everything now.", epilog=options.shown(warmup.EXAMPLES))(warmup.warmup)
 app.command(short_help="Say what this machine has.", epilog=options.shown(doctor.EXAMPLES))(doctor.doctor)
