@@ -1,4 +1,4 @@
-"""What a model file says of the rows of a table, in order, in small tables: intervals for numbers, probabilities else."""
+"""What a model says of the rows of a table, in order, part by part: with intervals, or with probabilities."""
 
 from __future__ import annotations
 

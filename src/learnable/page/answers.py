@@ -162,10 +162,8 @@ def look_summary(run: str) -> dict[str, Any]:
     name = winner.get("name")
     details = (record.get("details") or {}).get(name) or {}
     sentences = [_plain_text(sentence) for sentence in verdict(numbers, standing(record), score_decimals(record))]
-    claim = certificate_sentence(numbers, "details", name, "certificate") if details.get("certificate") else None
+    claim = certificate_sentence(numbers, "details", str(name), "certificate")
     data = record["data"]
-    learned = [c["name"] for c in data["profile"] if c["role"] == "feature" or c.get("learned")]
-    weight = {entry["name"]: entry["value"] for entry in details.get("importances") or []}
     return {
         "verdict": sentences,
         "status": record["status"],
@@ -182,12 +180,20 @@ def look_summary(run: str) -> dict[str, Any]:
         "intervals": winner.get("intervals"),
         "decision": winner.get("decision"),
         "advice": record["advice"],
-        "columns": sorted(learned, key=lambda column: -(weight.get(column) or 0.0)),
+        "columns": _learned(record),
         "importances": details.get("importances") or [],
         "aside": (Path(run) / "aside.npz").is_file(),
         "model": (Path(run) / "model.safetensors").is_file(),
         "figures": _figures(numbers, name),
     }
+
+
+def _learned(record: dict[str, Any]) -> list[str]:
+    """Return the columns learned from, those that matter most to the winner first."""
+    details = (record.get("details") or {}).get((record["winner"] or {}).get("name")) or {}
+    weight = {entry["name"]: entry["value"] for entry in details.get("importances") or []}
+    learned = [c["name"] for c in record["data"]["profile"] if c["role"] == "feature" or c.get("learned")]
+    return sorted(learned, key=lambda column: -(weight.get(column) or 0.0))
 
 
 def _figures(numbers: Any, name: str | None) -> list[dict[str, Any]]:
@@ -256,7 +262,7 @@ def look_rows(run: str, path: str, by: str = "error", start: int = 0, count: int
     """Return a page of the rows set aside with what was said of them."""
     from ..evaluation.comparison.aside import rows_in_order
 
-    columns = look_summary(run)["columns"][:6]
+    columns = _learned(_record(run))[:6]
     return rows_in_order(_aside(run), load_table(path), columns, by=by, start=start, count=count)
 
 

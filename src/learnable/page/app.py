@@ -153,8 +153,8 @@ class Page:
         """Exchange the token for the cookie; who has the cookie already passes."""
         known = self.given.is_known(request.headers.get("cookie"))
         if not known and not self.given.redeem(request.query_params.get("token", "")):
-            text = "This link has been used, or is not the one that `learnable page` printed. End the command and start it again."
-            return HTMLResponse(_bare(text), 403)
+            text = "This link has been used, or is not the one that `learnable page` printed. "
+            return HTMLResponse(_bare(text + "End the command and start it again."), 403)
         # Not a redirect: the browser would take it for a part of a visit that another site began, and keep the cookie.
         view = request.query_params.get("view", "")
         place = f"/#{view}" if _VIEW.fullmatch(view) else "/"

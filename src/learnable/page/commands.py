@@ -55,7 +55,7 @@ class Form:
 _SEED = Field(
     "seed", "Seed", "--seed", "whole", default=0, low=0, high=2**32 - 1, help="The same seed, the same result."
 )
-_K = {"kind": "whole", "low": 1, "high": 100}
+_EMISSIONS = ("gaussian", "mixture", "poisson", "categorical")
 
 FORMS: Final = {
     "compare": Form(
@@ -65,11 +65,11 @@ FORMS: Final = {
         (
             Field("target", "Predict", "--target", "column", required=True),
             Field("seconds", "Time limit, seconds", "--seconds", "number", default=60.0, low=5.0, high=86_400.0),
-            Field("task", "Task", "--task", "choice", ("regression", "classification"), help="By default the values decide."),
+            Field("task", "Task", "--task", "choice", ("regression", "classification"), help="By default, by values."),
             Field("models", "Models", "--model", "models", help="By default all that suit the task."),
             Field("metric", "Rank by", "--metric", "choice", (*METRICS["regression"], *METRICS["classification"])),
             Field("cost", "Costs of errors", "--cost", "text", help="Two classes only, for example FP=1,FN=20."),
-            Field("groups", "Keep together", "--groups", "column", help="Rows of one value stay on one side of a split."),
+            Field("groups", "Keep together", "--groups", "column", help="Rows of one value stay on one side."),
             Field("time", "Ordered by", "--time", "column", help="Train on earlier rows, test on later ones."),
             Field("drop", "Leave out", "--drop", "columns"),
             Field("folds", "Folds", "--folds", "whole", default=5, low=2, high=100),
@@ -82,7 +82,7 @@ FORMS: Final = {
         "cluster",
         (
             Field("model", "Model", "--model", "choice", ("gaussian", "kmeans"), "gaussian"),
-            Field("clusters", "Clusters", "--clusters", **_K, help="Chosen by the data if left empty."),
+            Field("clusters", "Clusters", "--clusters", "whole", low=1, high=100, help="Chosen if left empty."),
             Field("column", "Columns", "--column", "columns", help="All numbers if left empty."),
             _SEED,
         ),
@@ -93,8 +93,8 @@ FORMS: Final = {
         "hmm",
         (
             Field("column", "Observed columns", "--column", "columns", help="All numbers if left empty."),
-            Field("emission", "Each state emits", "--emission", "choice", ("gaussian", "mixture", "poisson", "categorical"), "gaussian"),
-            Field("states", "States", "--states", **_K, help="Chosen by BIC if left empty."),
+            Field("emission", "Each state emits", "--emission", "choice", _EMISSIONS, "gaussian"),
+            Field("states", "States", "--states", "whole", low=1, high=100, help="Chosen by BIC if left empty."),
             _SEED,
         ),
     ),
@@ -125,7 +125,7 @@ FORMS: Final = {
         "Populations from genotypes (.str, .vcf or .csv), and every individual's share of each.",
         "structure",
         (
-            Field("populations", "Populations", "--populations", "text", default="2..5", help="A number, or a range: 2..5."),
+            Field("populations", "Populations", "--populations", "text", default="2..5", help="A number or a range."),
             Field("method", "Method", "--method", "choice", ("ml", "gibbs"), "ml"),
             _SEED,
         ),

@@ -147,8 +147,8 @@ class Guard:
             return _refusal(
                 path,
                 403,
-                "Open the link that `learnable page` printed: it holds a key that works once. If it was used in another "
-                "browser already, end the command and start it again.",
+                "Open the link that `learnable page` printed: it holds a key that works once. If another browser has "
+                "used it, end the command and start it again.",
             )
         if method not in _SAFE_METHODS and (headers.get(HEADER) != HEADER_VALUE or site not in (None, "same-origin")):
             return _refusal(path, 403, "This request does not come from the page and is refused.")

@@ -14,11 +14,13 @@ import secrets
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
 
+from ..core.errors import LearnableError
 from .commands import FORMS, OUTPUTS, arguments, check_settings, command_line, python_code
 from .store import RefusedError, Store, Table, plain_name, read_json, write_json
 
@@ -55,6 +57,7 @@ class Run:
         self.status = "running"
         self.reason: str | None = None
         self.process: asyncio.subprocess.Process | None = None
+        self.temporary: str | None = None
         self._news = asyncio.Condition()
         self._log: Any = None
 
@@ -109,7 +112,7 @@ class Run:
             return
         self.status = status
         self.reason = reason
-        with contextlib.suppress(OSError, RefusedError):
+        with contextlib.suppress(OSError, LearnableError):
             write_json(self.folder / "end.json", {"status": status, "reason": reason})
         await self.tell({"kind": "end", "status": status, "reason": reason})
         with contextlib.suppress(OSError):
@@ -167,10 +170,12 @@ class Runs:
             raise
         run = Run(folder, request)
         self.runs[run.id] = run
+        # Goes with the run, however that ends; not in its folder, because the path of a socket must be short.
+        run.temporary = tempfile.mkdtemp(prefix="ln-")
         run.process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "learnable.page.worker", str(folder),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-            limit=_LINE, start_new_session=True,
+            limit=_LINE, start_new_session=True, env=os.environ | {"TMPDIR": run.temporary},
         )  # fmt: skip
         task = asyncio.create_task(self._watch(run))
         self._tasks.add(task)
@@ -210,8 +215,10 @@ class Runs:
     async def close(self) -> None:
         """End all processes."""
         for run in self.runs.values():
-            if run.process is not None:
+            if run.process is not None and not run.is_over:
                 _kill(run.process)
+            if run.temporary is not None:
+                shutil.rmtree(run.temporary, ignore_errors=True)
         for task in list(self._tasks):
             task.cancel()
 
@@ -242,6 +249,8 @@ class Runs:
         _kill(process)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), 5.0)
+        if run.temporary is not None:
+            shutil.rmtree(run.temporary, ignore_errors=True)
         if ending is None:
             ending = {"status": "failed", "reason": _why(code)}
         await run.end(str(ending["status"]), ending["reason"])
@@ -296,5 +305,6 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 def _why(code: int | None) -> str:
     """Say why a process ended without a word."""
     if code is not None and code < 0:
-        return f"The run ended: {_SIGNALS.get(-code, f'its process was ended by signal {-code}')}. What was finished stays."
+        cause = _SIGNALS.get(-code, f"its process was ended by signal {-code}")
+        return f"The run ended: {cause}. What was finished stays."
     return "The run ended without a result. What was finished stays."

@@ -28,7 +28,7 @@ from ..core.model_file import writing
 from ..data.demo import DEMO_TARGETS
 
 _ID: Final = re.compile(r"[0-9a-f]{12}")
-_NAMED: Final = re.compile(r"[^\w.\- ()+,=@\[\]]")  # what a file's name may not hold in a header of an answer
+_NAMED: Final = re.compile(r"[^\w.\-+=@]")  # what a file's name may not hold in a header of an answer
 _LEFT_FREE: Final = 64 * 2**20  # bytes of the disk that an upload must leave
 _LONGEST_NAME: Final = 120
 #: What files hold that the page reads, by how their names end; nothing that could run code.
@@ -233,13 +233,13 @@ def check_name(name: str) -> tuple[str, str]:
 
 
 def plain_name(name: str, default: str = "file") -> str:
-    """Return a name that is safe in a header: letters, digits and a few signs.
+    r"""Return a name that is safe in a header: letters, digits and a few signs.
 
     Examples
     --------
     >>> from learnable.page.store import plain_name
-    >>> plain_name('a";b\\nc 😀.csv')
-    'a__b_c _.csv'
+    >>> plain_name('a";b\nc 😀.csv')
+    'a__b_c__.csv'
     """
     ascii_only = name.encode("ascii", "replace").decode().replace("?", "_")
     return _NAMED.sub("_", ascii_only).strip(". ")[:_LONGEST_NAME] or default

@@ -1,7 +1,7 @@
 // Small drawings that change while one looks: intervals on a shared scale, shares of a prediction. Everything larger
 // comes drawn from the library.
 
-import { el, number, shape } from "./dom.js";
+import { number, shape } from "./dom.js";
 
 const INK = "var(--ln-accent)";
 const MUTED = "var(--ln-muted)";
@@ -68,5 +68,3 @@ export function bar(value, title) {
   return shape("svg", { class: "ln-strip", width: "100%", height: 12, role: "img" }, shape("title", {}, title),
     shape("rect", { x: 0, y: 1, width: "100%", height: 10, fill: "var(--ln-soft)" }), shape("rect", { x: 0, y: 1, width: `${100 * Math.max(0, Math.min(1, value))}%`, height: 10, fill: INK }));
 }
-
-export { el };

@@ -83,17 +83,20 @@ export function number(value, digits = 4) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
+  if (value < 0) return `−${number(size, digits)}`;
   if (size >= 1e15 || size < 1e-4) return value.toExponential(digits - 1).replace("e+", "e");
-  if (size >= 10 ** (digits - 1)) return whole.format(Math.round(value));
+  if (size >= 10 ** (digits - 1)) return size < 10000 ? String(Math.round(value)) : whole.format(Math.round(value));
   return String(Number(value.toPrecision(digits)));
 }
 
-/** A score: as many decimals as the interval deserves. */
-export function score(value, half = null) {
+/** How many decimals scores deserve whose interval is so wide. */
+export function decimalsFor(half) {
+  return half ? Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(half)))) : 4;
+}
+
+export function score(value, decimals = 4) {
   if (value === null || value === undefined) return "–";
-  if (Math.abs(value) >= 1000) return number(value, 4);
-  const decimals = half ? Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(half)))) : 4;
-  return value.toFixed(decimals);
+  return Math.abs(value) >= 10000 ? number(value, 5) : value.toFixed(decimals).replace("-", "−");
 }
 
 export function share(value, decimals = 1) {

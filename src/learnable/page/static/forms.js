@@ -1,6 +1,6 @@
 // Forms made from what the server says of a command's options.
 
-import { el, fill, labelled, named, select, shortened, trouble } from "./dom.js";
+import { el, fill, labelled, named, select, shortened } from "./dom.js";
 
 const MOST = 80;
 
@@ -84,5 +84,3 @@ function several(field, entries, start) {
   const node = el("fieldset", { class: "field wide-field" }, el("legend", {}, field.label), entries.length > 12 ? find : null, list, told);
   return [node, () => [...chosen]];
 }
-
-export { trouble };

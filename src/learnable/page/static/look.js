@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { go, link, note } from "./address.js";
-import { announce, count, el, figure, fill, grid, head, labelled, named, number, pager, score, section, select, share } from "./dom.js";
+import { announce, count, el, figure, fill, grid, head, labelled, named, number, pager, section, select, share } from "./dom.js";
 import { shares } from "./explain.js";
 import { reportFrame } from "./frame.js";
 
@@ -264,5 +264,3 @@ function whole(run) {
   } }, "Show the whole report here");
   return run.files["report.html"] === undefined ? null : section("The report", "One file that can be sent on.", el("p", {}, el("a", { class: "button second", href: `/runs/${run.id}/files/report.html`, download: "" }, "Save the report"), " ", open), box);
 }
-
-export { score };

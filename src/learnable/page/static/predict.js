@@ -1,7 +1,7 @@
 // Predict: one row by a form made from the columns, or a file of rows.
 
 import { get, post, send } from "./api.js";
-import { go, link, note, read } from "./address.js";
+import { go, link, note } from "./address.js";
 import { announce, count, el, fill, grid, head, labelled, named, number, section, share } from "./dom.js";
 import { bar } from "./charts.js";
 import { shares } from "./explain.js";
@@ -73,7 +73,7 @@ function drawResult(box, target, found, why) {
     parts.push(el("p", { class: "big" }, typeof found.prediction === "number" ? number(found.prediction, 6) : named(found.prediction, 60)));
     if (found.lower !== undefined) {
       parts.push(el("p", {}, found.lower === null || found.upper === null ? "The interval has no end: there are too few rows." : `Between ${number(found.lower, 5)} and ${number(found.upper, 5)} in ${share(found.level, 0)} of such rows.`),
-        found.guarantee ? el("p", { class: "muted small" }, found.guarantee) : null);
+        found.guarantee ? el("p", { class: "muted small" }, found.guarantee[0].toUpperCase() + found.guarantee.slice(1), ".") : null);
     }
   }
   const reasons = el("div", {});

@@ -2,7 +2,7 @@
 
 import { follow, get, post } from "./api.js";
 import { go, link } from "./address.js";
-import { announce, count, el, fill, head, named, score, seconds, section } from "./dom.js";
+import { announce, count, decimalsFor, el, fill, head, named, score, seconds, section } from "./dom.js";
 import { domainOf, place as placeOn, whisker } from "./charts.js";
 
 const MARKS = { best: "best", equal: "equal", undecided: "undecided" };
@@ -126,6 +126,8 @@ class Race {
     done = done.filter((row) => row.status === "ok");
     if (!this.ranked) done.sort((a, b) => (greater ? b.mean - a.mean : a.mean - b.mean));
     const domain = domainOf(done);
+    const first = done.find((row) => !row.baseline && row.low !== null) ?? done[0];
+    this.decimals = first ? decimalsFor((first.high - first.low) / 2) : 4;
     const best = done[0];
     const lines = done.map((row, k) => this.line(row, k, domain, best));
     const running = [...this.running].map(([name, seen]) => this.progress(name, seen));
@@ -144,8 +146,8 @@ class Race {
   }
 
   line(row, k, domain, best) {
-    const half = row.high !== null && row.low !== null ? (row.high - row.low) / 2 : null;
-    const scale = el("td", { class: "scale" }, whisker(row, domain, `${row.name}: ${score(row.mean, half)}`));
+    const { decimals } = this;
+    const scale = el("td", { class: "scale" }, whisker(row, domain, `${row.name}: ${score(row.mean, decimals)}`));
     const low = best?.low ?? 0;
     const high = best?.high ?? 0;
     scale.style.setProperty("--from", `${Math.min(100, Math.max(0, placeOn(low, domain)))}%`);
@@ -159,8 +161,8 @@ class Race {
       el("td", { class: "rank" }, row.rank ?? k + 1),
       el("th", { scope: "row", class: "who" }, named(row.short ?? row.name, 90), " ", marks.map((mark) => el("span", { class: `mark ${mark.split(" ")[0] === "best" ? "best" : ""}` }, mark))),
       scale,
-      el("td", { class: "num score" }, score(row.mean, half), half !== null ? el("span", { class: "sub" }, `${score(row.low, half)} to ${score(row.high, half)}`) : null),
-      el("td", { class: "num extra", "data-label": "train" }, score(row.train_mean, half)),
+      el("td", { class: "num score" }, score(row.mean, decimals), row.low !== null ? el("span", { class: "sub" }, `${score(row.low, decimals)} to ${score(row.high, decimals)}`) : null),
+      el("td", { class: "num extra", "data-label": "train" }, score(row.train_mean, decimals)),
       el("td", { class: "num extra", "data-label": "fit" }, seconds(row.fit_seconds)));
   }
 
@@ -169,7 +171,7 @@ class Race {
     return el("tr", { class: "at-work" },
       el("td", { class: "rank" }, ""), el("th", { scope: "row", class: "who" }, named(name, 90), " ", el("span", { class: "mark" }, "running")),
       el("td", { class: "scale" }, el("progress", { max: seen.of ?? 5, value: seen.scores.length, "aria-label": `Folds of ${name}` })),
-      el("td", { class: "num score" }, score(mean)), el("td", { class: "num extra" }, ""), el("td", { class: "num extra" }, `${seen.scores.length} of ${seen.of ?? "?"} folds`));
+      el("td", { class: "num score" }, score(mean, this.decimals)), el("td", { class: "num extra" }, ""), el("td", { class: "num extra" }, `${seen.scores.length} of ${seen.of ?? "?"} folds`));
   }
 
   tellData(event) {
@@ -190,7 +192,9 @@ class Race {
         run.files["model.safetensors"] ? el("a", { class: "button second", href: link("predict", run.id) }, "Predict") : null, " ",
         el("a", { class: "button second", href: link("keep", run.id) }, "Keep"))
       : el("p", { class: "go" }, el("a", { class: "button", href: link("tables", run.table, { target: run.settings.target }) }, "Back to the table"));
-    fill(this.end, el("p", { class: run.status === "failed" ? "alert" : "verdict-line" }, words[run.status]), next);
+    const found = el("p", { class: "muted" });
+    fill(this.end, el("p", { class: run.status === "failed" ? "alert" : "verdict-line" }, words[run.status]), found, next);
+    if (run.files["record.json"]) post(`/api/runs/${run.id}/ask/summary`).then((summary) => fill(found, summary.verdict[0] ?? ""), () => {});
     announce(words[run.status]);
     this.paint();
     await this.app.refresh();

@@ -147,7 +147,7 @@ function setup(table, place, app) {
     fill(said,
       el("p", {}, "It is ", el("strong", {}, tasks[found.task]), ` (${found.reason}); ${count(found.features)} columns to learn from, ${count(found.rows)} rows.`),
       leaks.slice(0, 3).map((w) => el("p", { class: "alert" }, w.text)),
-      found.notes.length ? el("details", {}, el("summary", {}, `${found.notes.length} notes on how the table is read`), el("ul", { class: "plain small" }, found.notes.map((text) => el("li", {}, text)))) : null);
+      found.notes.length ? el("details", {}, el("summary", {}, found.notes.length === 1 ? "A note on how the table is read" : `${found.notes.length} notes on how the table is read`), el("ul", { class: "plain small" }, found.notes.map((text) => el("li", {}, text)))) : null);
     const fields = app.state.forms.compare.fields.filter((field) => field.name !== "target" && (field.name !== "cost" || found.task === "binary"))
       .map((field) => field.name === "metric" ? { ...field, choices: found.metrics.map((m) => m.name), labels: Object.fromEntries(found.metrics.map((m) => [m.name, m.label])) } : field);
     fill(form, formOf(fields, {
