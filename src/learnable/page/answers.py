@@ -438,8 +438,9 @@ def predict_form(run: str, path: str) -> dict[str, Any]:
     kept = Kept(load_model(f"{run}/model.safetensors"))
     table = load_table(path)
     known = {column["name"]: column for column in record["data"]["profile"]}
+    order = {name: place for place, name in enumerate(_learned(record))}
     fields = []
-    for name in kept.names[:_FIELDS]:
+    for name in sorted(kept.names, key=lambda name: order.get(name, len(order)))[:_FIELDS]:
         column = known.get(name, {})
         summary = column.get("summary") or {}
         top = [value for value, _ in column.get("top") or []]

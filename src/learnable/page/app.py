@@ -213,7 +213,7 @@ class Page:
     async def profile(self, request: Request) -> Response:
         """Return what a table holds."""
         table = self.store.table(request.path_params["table"])
-        start, count = (_whole(request, name, default) for name, default in (("start", 0), ("count", 40)))
+        start, count = (_whole(request, name, default) for name, default in (("start", 0), ("count", 30)))
         folder = str(self.store.folder_of(table))
         found = await self.desk.ask("profile", path=table.path, folder=folder, start=start, count=count)
         return JSONResponse(table.public() | found)

@@ -69,7 +69,7 @@ class Run:
     def public(self) -> dict[str, Any]:
         """Return what the browser is told."""
         files = {name: (self.folder / name).stat().st_size for name in FILES if (self.folder / name).is_file()}
-        keys = ("kind", "table", "name", "settings", "created", "command", "python", "seconds")
+        keys = ("kind", "table", "name", "source", "settings", "created", "command", "python", "seconds")
         return {
             "id": self.id,
             "status": self.status,
@@ -190,6 +190,7 @@ class Runs:
             "kind": kind,
             "table": table.id,
             "name": table.name,
+            "source": table.source,
             "path": table.path,
             "settings": settings,
             "seconds": min(float(seconds), limits.run),

@@ -20,7 +20,7 @@ async function ask(stage, place, app) {
   app.table = table.id;
   fill(stage, head(`table · ${table.name}`, form.title, form.about),
     section("Settings", "What is left empty is chosen by the data.", formOf(form.fields, {
-      names: table.names, values: {}, button: "Start", plain: [],
+      names: table.names, values: {}, button: "Start", plain: "all",
       send: async (settings) => {
         const run = await post("/api/runs", { kind, table: table.id, settings });
         await app.refresh();

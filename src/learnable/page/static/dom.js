@@ -100,7 +100,7 @@ export function score(value, decimals = 4) {
 }
 
 export function share(value, decimals = 1) {
-  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(decimals)} %`;
+  return value === null || value === undefined ? "–" : `${(100 * value).toFixed(decimals).replace("-", "−")} %`;
 }
 
 export function seconds(value) {
@@ -203,6 +203,19 @@ export function pager(start, size, total, go) {
     el("span", {}, total ? `${count(start + 1)} – ${count(Math.min(start + size, total))} of ${count(total)}` : "none"),
     button("›", "Later rows", start + size, start + size >= total),
   );
+}
+
+/** Links to the sections of a view: buttons, because the address holds the view. */
+export function contents(sections) {
+  const shown = sections.flat(Infinity).filter((node) => node?.localName === "section");
+  return el("nav", { class: "contents", "aria-label": "On this page" }, el("ul", {}, shown.map((node) => {
+    const title = node.querySelector("h2");
+    return el("li", {}, el("button", { type: "button", class: "as-link", onclick: () => {
+      node.scrollIntoView();
+      title.tabIndex = -1;
+      title.focus({ preventScroll: true });
+    } }, title.textContent));
+  })));
 }
 
 /** Text to copy, with a button that does. */

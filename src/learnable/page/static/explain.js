@@ -11,7 +11,7 @@ export function shares(found) {
     el("table", { class: "effects" },
       el("thead", {}, el("tr", {}, [["Column", 0], ["Value", 0], ["", 0], ["Share", 1]].map(([text, right]) => el("th", { scope: "col", class: right ? "num" : null }, text)))),
       el("tbody", {}, shareBars(found.shares).map((line) => el("tr", {},
-        el("th", { scope: "row" }, named(line.name, 40)), el("td", {}, line.cell === null || line.cell === undefined ? el("span", { class: "none" }, "–") : named(line.cell, 24)),
+        el("th", { scope: "row" }, named(line.name, 40)), el("td", { class: "cell" }, line.cell === null || line.cell === undefined ? el("span", { class: "none" }, "–") : named(line.cell, 24)),
         el("td", { class: "scale" }, line.strip), el("td", { class: "num" }, `${line.value > 0 ? "+" : ""}${show(line.value)}`))))),
     el("p", { class: "muted small" }, "Shapley values: what each column adds when it takes this row's value instead of another row's, averaged over orders of the columns. They add up to the difference."),
   ];

@@ -4,7 +4,7 @@ import { el, fill, labelled, named, select, shortened } from "./dom.js";
 
 const MOST = 80;
 
-/** A form; `plain` fields stand open, the others behind "More settings". */
+/** A form; `plain` fields stand open ("all" of them, or by name), the others behind "More settings". */
 export function formOf(fields, { names, models = [], values = {}, button, plain = [], send }) {
   const readers = {};
   const drawn = fields.map((field) => {
@@ -12,8 +12,9 @@ export function formOf(fields, { names, models = [], values = {}, button, plain 
     readers[field.name] = read;
     return [field, node];
   });
-  const open = drawn.filter(([field]) => plain.includes(field.name) || field.required).map(([, node]) => node);
-  const folded = drawn.filter(([field]) => !(plain.includes(field.name) || field.required)).map(([, node]) => node);
+  const isOpen = ([field]) => plain === "all" || plain.includes(field.name) || field.required;
+  const open = drawn.filter(isOpen).map(([, node]) => node);
+  const folded = drawn.filter((entry) => !isOpen(entry)).map(([, node]) => node);
   const go = el("button", { type: "submit", class: "button" }, button);
   const said = el("p", { class: "alert", role: "alert", hidden: true });
   return el("form", {
@@ -36,7 +37,7 @@ export function formOf(fields, { names, models = [], values = {}, button, plain 
     },
   },
   el("div", { class: "fields" }, open),
-  folded.length ? el("details", { open: !plain.length }, el("summary", {}, "More settings"), el("div", { class: "fields" }, folded)) : null,
+  folded.length ? el("details", {}, el("summary", {}, "More settings"), el("div", { class: "fields" }, folded)) : null,
   said, el("p", { class: "go" }, go));
 }
 

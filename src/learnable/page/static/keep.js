@@ -5,7 +5,7 @@ import { go, link } from "./address.js";
 import { bytes, copyable, el, fill, head, named, section } from "./dom.js";
 
 const WORDS = {
-  "model.safetensors": ["The model", "Refitted on all rows. One file, no code in it: `learnable predict` and `ln.load` read it."],
+  "model.safetensors": ["The model", "Fitted to all rows. One file without code in it, for the command line and for Python."],
   "report.html": ["The report", "One page to send on: it opens anywhere, offline, and runs no script."],
   "record.json": ["The record", "Every number of the comparison, as JSON."],
   "rows.csv": ["The rows", "What was found for every row, as CSV."],
@@ -33,7 +33,7 @@ export async function show(stage, place, app) {
       copyable("On the command line", run.command), copyable("In Python", run.python)),
     file ? section("Use the model", null,
       copyable("Predict new rows", "learnable predict model.safetensors new.csv"),
-      copyable("Check what it proves", `learnable verify model.safetensors ${quoted(run.name)}`),
+      copyable("Check what it proves", `learnable verify model.safetensors ${quoted(run.source)}`),
       copyable("In Python", 'import learnable as ln\n\nmodel = ln.load("model.safetensors")\nmodel.predict(table)')) : null,
     section("This view", "Links work in this session: they bring back the table, the run and what was chosen.",
       el("p", {}, el("a", { href: link("look", run.id) }, "Look"), " · ", el("a", { href: link("race", run.id) }, "Race"), " · ", el("a", { href: link("tables", run.table) }, "Table"))),
@@ -41,4 +41,4 @@ export async function show(stage, place, app) {
   return null;
 }
 
-const quoted = (name) => (/^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`);
+const quoted = (name) => (/^[\w./:-]+$/.test(name) ? name : `'${name.replaceAll("'", `'\\''`)}'`);

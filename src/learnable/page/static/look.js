@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { go, link, note } from "./address.js";
-import { announce, count, el, figure, fill, grid, head, labelled, named, number, pager, section, select, share } from "./dom.js";
+import { announce, contents, count, el, figure, fill, grid, head, labelled, named, number, pager, section, select, share } from "./dom.js";
 import { shares } from "./explain.js";
 import { reportFrame } from "./frame.js";
 
@@ -23,10 +23,7 @@ export async function show(stage, place, app) {
   const found = await ask("summary");
   const table = await get(`/api/tables/${run.table}`);
   const about = { run, found, ask, values: place.values, names: table.names };
-  fill(stage,
-    head(`look · ${run.name}`, ["Predicting ", named(found.target, 60)], ["The best model is ", named(found.winner ?? "none", 90)],
-      el("div", { class: "verdict" }, found.verdict.map((text) => el("p", {}, text))),
-      found.status === "interrupted" ? el("p", { class: "alert" }, "The race was stopped: this is the best of what was finished.") : null),
+  const parts = [
     found.aside && found.classes?.length === 2 ? threshold(about) : null,
     found.aside && found.classes && found.classes.length > 2 ? confusion(about) : null,
     found.aside ? errors(about) : null,
@@ -36,7 +33,13 @@ export async function show(stage, place, app) {
     proof(about),
     found.advice.length ? section("What to do next", null, el("ol", { class: "steps" }, found.advice.map((text) => el("li", {}, text)))) : null,
     whole(run),
-  );
+  ].filter(Boolean);
+  fill(stage,
+    head(`look · ${run.name}`, ["Predicting ", named(found.target, 60)], ["The best model is ", named(found.winner ?? "none", 90)],
+      el("div", { class: "verdict" }, found.verdict.map((text) => el("p", {}, text))),
+      found.status === "interrupted" ? el("p", { class: "alert" }, "The race was stopped: this is the best of what was finished.") : null,
+      contents(parts)),
+    parts);
   return null;
 }
 
@@ -48,6 +51,7 @@ function threshold({ found, ask, values }) {
   const slider = el("input", { type: "range", min: 0, max: 1, step: 0.01, value: values.t ?? 0.5 });
   const shown = el("output", {});
   const best = el("button", { type: "button", class: "quiet" }, "Take the cheapest");
+  const called = el("span", {}, found.decision?.positive ?? "positive");
   let lines = null;
   const at = () => {
     if (!lines) return;
@@ -69,6 +73,7 @@ function threshold({ found, ask, values }) {
       return;
     }
     best.textContent = `Take the cheapest, ${lines.best.toFixed(2)}`;
+    fill(called, named(lines.positive, 30));
     at();
   };
   slider.addEventListener("input", () => {
@@ -89,10 +94,9 @@ function threshold({ found, ask, values }) {
   });
   if (!values.t && found.decision) slider.value = found.decision.threshold;
   load();
-  const name = found.decision?.positive;
   return section("Where to draw the line", `On the ${count(found.holdout_rows)} rows set aside. A threshold chosen here looks a little better than it is.`,
     el("div", { class: "fields three" },
-      el("div", { class: "slider" }, labelled(["Probability from which a row is called ", name ? named(name, 30) : "positive"], slider), shown),
+      el("div", { class: "slider" }, labelled(["Probability from which a row is called ", called], slider), shown),
       labelled("Cost of a false alarm", fp), labelled("Cost of a missed one", fn)),
     el("p", {}, best), out);
 }
@@ -100,7 +104,7 @@ function threshold({ found, ask, values }) {
 function matrix(labels, counts) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusion matrix" }, el("table", { class: labels.length > 12 ? "matrix dense" : "matrix" },
     el("caption", { class: "unseen" }, "Rows are actual classes, columns predicted ones"),
-    el("thead", {}, el("tr", {}, el("th", {}, el("span", { class: "muted" }, "actual ↓ predicted →")), labels.map((label) => el("th", { scope: "col" }, named(label, 24))))),
+    el("thead", {}, el("tr", {}, el("td", { class: "corner" }, "actual ↓ predicted →"), labels.map((label) => el("th", { scope: "col" }, named(label, 24))))),
     el("tbody", {}, counts.map((row, i) => {
       const total = row.reduce((a, b) => a + b, 0) || 1;
       return el("tr", {}, el("th", { scope: "row" }, named(labels[i], 24)), row.map((value, j) => {
@@ -128,7 +132,7 @@ function errors({ run, found, ask, values }) {
     try {
       const part = await ask("errors", { by, start, count: PAGE });
       const classes = found.classes !== null;
-      const heads = [["Row", true], ["Actual", !classes], ["Predicted", !classes], [classes ? "Probability of the actual class" : "Actual − predicted", true], ...part.columns.map((name) => [name, false])];
+      const heads = [["Row", true], ["Actual", !classes], ["Predicted", !classes], [classes ? "Probability of the actual class" : "Actual − predicted", true], ...part.columns.map((name, j) => [name, part.rows.every((row) => row.values[j] === null || !Number.isNaN(Number(row.values[j])))])];
       fill(list, grid(heads, part.rows.map((row) => [number_(row.row), classes ? named(row.actual, 30) : number(row.actual, 5), classes ? named(row.predicted, 30) : number(row.predicted, 5),
         classes ? number(row.probability, 3) : number(row.error, 4), ...row.values.map((value) => value ?? "–")]), { caption: "Rows set aside" }),
       pager(start, PAGE, part.total, (to) => {

@@ -6,6 +6,8 @@ import { announce, count, el, fill, grid, head, labelled, named, number, section
 import { bar } from "./charts.js";
 import { shares } from "./explain.js";
 
+const FIRST = 12;
+
 export async function show(stage, place, app) {
   if (!place.id) {
     go("race");
@@ -39,7 +41,8 @@ export async function show(stage, place, app) {
     }
   };
   const table = el("form", { onsubmit: (event) => { event.preventDefault(); ask(); } },
-    el("div", { class: "fields" }, fields),
+    el("div", { class: "fields" }, fields.slice(0, FIRST)),
+    fields.length > FIRST ? el("details", {}, el("summary", {}, `${count(fields.length - FIRST)} more columns, which matter less`), el("div", { class: "fields" }, fields.slice(FIRST))) : null,
     form.more ? el("p", { class: "muted" }, `${count(form.more)} more columns are left empty; use a file for all of them.`) : null,
     el("p", { class: "go" }, el("button", { type: "submit", class: "button" }, "Predict")));
   fill(stage,

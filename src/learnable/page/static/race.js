@@ -46,6 +46,7 @@ class Race {
     this.board = el("div", { "aria-live": "off" });
     this.facts = el("div", {});
     this.end = el("div", {});
+    this.legend = el("span", {}, "Lines are intervals over the folds. The order is provisional until all are ranked.");
   }
 
   draw() {
@@ -53,7 +54,7 @@ class Race {
     const limit = run.seconds ? `, ${seconds(run.seconds)} at most` : "";
     return [
       head(`race · ${run.name}`, ["Predicting ", named(run.settings.target, 60)], `${run.created.replace("T", " ").replace("Z", " UTC")}${limit}`),
-      this.control, this.end, section("Leaderboard", "Lines are intervals over the folds; the order is provisional until all are ranked.", this.board), this.facts,
+      this.control, this.end, section("Leaderboard", this.legend, this.board), this.facts,
     ];
   }
 
@@ -99,6 +100,7 @@ class Race {
     }
     if (event.kind === "ranked") {
       this.ranked = event.leaderboard;
+      fill(this.legend, "Lines are intervals over the folds. Equal: within a small margin of the first. Undecided: the folds cannot tell. Lines without a mark are worse.");
       fill(this.status, "Ranked; looking at the best on the rows set aside …");
     }
     this.paint();
