@@ -31,6 +31,7 @@ from ..cli import (
     lab,
     models,
     options,
+    page,
     plan,
     predict,
     structure,
@@ -55,6 +56,7 @@ EXAMPLES = (
     "learnable topics papers.csv --text abstract -k 20       topics of texts, their words and documents",
     "learnable structure cats.str -k 2..5                    populations from genotypes",
     "learnable lab em                                        a method step by step, as a page",
+    "learnable page                                          all of this in a browser",
     "learnable models                                        what there is to choose from",
     "learnable warmup                                        compile everything now",
     "learnable doctor                                        what this machine has, where kernels come from",
@@ -104,6 +106,7 @@ app.command(short_help="Find populations from genotypes.", epilog=options.shown(
     structure.structure
 )
 app.command(short_help="Step through a method, as a page.", epilog=options.shown(lab.EXAMPLES))(lab.lab)
+app.command(short_help="Open the page in a browser.", epilog=options.shown(page.EXAMPLES))(page.page)
 app.command(short_help="List the models there are.", epilog=options.shown(models.EXAMPLES))(models.models)
 app.command(short_help="Compile everything now.", epilog=options.shown(warmup.EXAMPLES))(warmup.warmup)
 app.command(short_help="Say what this machine has.", epilog=options.shown(doctor.EXAMPLES))(doctor.doctor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypedDict
 
 import numpy as np
@@ -27,6 +27,10 @@ class Clock:
         The limit; None never ends.
     started : float
         When it began, by `time.monotonic`.
+    after_stop : float or None
+        Seconds in which the best model so far is judged and kept after an interruption; None: all ends at once.
+    stop_at : float or None
+        When that ends, in seconds since the beginning.
 
     Examples
     --------
@@ -37,6 +41,8 @@ class Clock:
 
     seconds: float | None = None
     started: float = field(default_factory=time.monotonic)
+    after_stop: float | None = None
+    stop_at: float | None = None
 
     @property
     def spent(self) -> float:
@@ -45,7 +51,12 @@ class Clock:
 
     def left(self, reserve: float = 0.0) -> float | None:
         """Return how many seconds are left besides a reserve, at least zero; None without a limit."""
-        return None if self.seconds is None else max(0.0, self.seconds - self.spent - reserve)
+        ends = [end for end in (self.seconds, self.stop_at) if end is not None]
+        return max(0.0, min(ends) - self.spent - reserve) if ends else None
+
+    def stopped(self) -> Clock:
+        """Return the clock after an interruption: what is done then has `after_stop` seconds."""
+        return self if self.after_stop is None else replace(self, stop_at=self.spent + self.after_stop)
 
     def share(self, parts: int, reserve: float = 0.0) -> float | None:
         """Return an equal share of what is left for the next of `parts` things to do."""

@@ -145,14 +145,13 @@ def compare(
         One that was started before, while the table was read.
     on_event : callable, optional
         Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start",
-        "fold", "finish" or "ranked".
+        "fold", "finish", "ranked" or "aside" (what the winner says of every row set aside).
 
     Returns
     -------
     dict
         The record (`learnable.evaluation.comparison.record`): plain JSON types, in a dict that notebooks and the
-        prompt show as a table. After Ctrl-C, its "status" is
-        "interrupted" and it holds what was finished.
+        prompt show as a table. After Ctrl-C, its "status" is "interrupted" and it holds what was finished.
 
     Examples
     --------
@@ -277,13 +276,14 @@ class _Comparison:
             settle(self)
         except KeyboardInterrupt:
             self.interrupted = True
+            self.clock = self.clock.stopped()
         if self.interrupted and not any(row["status"] == "ok" for row in self.rows):
             raise KeyboardInterrupt
         ranked = self.ranked()
         self.emit({"kind": "ranked", "leaderboard": ranked})
         finish.announce(ranked)
         try:
-            if not self.interrupted:
+            if not self.interrupted or self.clock.stop_at is not None:
                 finish.run(ranked)
         except KeyboardInterrupt:
             self.interrupted = True

@@ -18,7 +18,7 @@ from .measures import Decision, Prediction, choose_threshold
 from .race import Outcome
 from .record import Row, WinnerRecord
 from .series import baseline_prediction
-from .workspace import GIVEN, read_rows, take_predictions
+from .workspace import FINAL, GIVEN, read_rows, take_predictions
 
 if TYPE_CHECKING:
     from .contest import _Comparison
@@ -84,6 +84,7 @@ class Finish:
         self.winner["holdout"] = self.details.get(best["name"], {}).pop("holdout", None)
         self.winner["against"] = (self.winner["holdout"] or {}).pop("against", None)
         self.winner["optimism_note"] = optimism_note(best, self.winner["holdout"], self.comparison, ranked)
+        self.tell_rows(best["name"], decision)
         if self.model_file is not None:
             self.keep(best["name"], None if decision is None else decision.of_second)
         if self.comparison.problem.task == "regression" and self.with_intervals:
@@ -148,6 +149,25 @@ class Finish:
                 found["holdout"] = message["holdout"]
         if "on" in found or "holdout" in found:
             self.details[name] = found
+
+    def tell_rows(self, name: str, decision: Decision | None) -> None:
+        """Tell whoever follows what the winner said of every row set aside; the record has only sums of that."""
+        from .aside import Aside
+
+        comparison = self.comparison
+        said = take_predictions(comparison.folder, name, FINAL)
+        if said is None:
+            return
+        problem = comparison.problem
+        rows = comparison.final[1]
+        found = Aside(
+            rows=rows if problem.places is None else problem.places[rows],
+            actual=problem.y[rows],
+            said=said,
+            classes=problem.classes,
+            threshold=None if decision is None else decision.of_second,
+        )
+        comparison.emit({"kind": "aside", "name": name, "aside": found})
 
     def keep(self, name: str, threshold: float | None = None) -> None:
         """Refit the winner on all rows and move its file to where it belongs."""

@@ -34,7 +34,7 @@ from .measures import (
 )
 from .record import plain
 from .warm import get_ready
-from .workspace import FINAL, Report, keep_fitted, read_names, read_split
+from .workspace import FINAL, Report, keep_fitted, keep_predictions, read_names, read_split
 
 Array = NDArray[np.float64]
 
@@ -92,6 +92,7 @@ def judge_candidate(
     report({"holdout": plain(holdout), "seconds": time.perf_counter() - began})
     if split != FINAL:
         return
+    keep_predictions(Path(folder), candidate.name, FINAL, prediction)
     details = draw_details(data.y_test, prediction, classes, seed)
     if classes is not None and len(classes) == 2 and prediction.probabilities is not None:
         found = threshold_table(data.y_test, prediction.probabilities, classes, cost, decision)

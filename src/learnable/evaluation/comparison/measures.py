@@ -405,7 +405,12 @@ def class_figures(y: NDArray[Any], predicted: NDArray[Any], classes: Sequence[st
 
 
 def threshold_table(
-    y: NDArray[Any], probabilities: Array, classes: Sequence[str], cost: Cost | None, chosen: Decision | None
+    y: NDArray[Any],
+    probabilities: Array,
+    classes: Sequence[str],
+    cost: Cost | None,
+    chosen: Decision | None,
+    at: Sequence[float] = _THRESHOLDS,
 ) -> dict[str, Any]:
     """Return what thresholds of two classes would have brought on some rows, the one in use among them.
 
@@ -421,6 +426,8 @@ def threshold_table(
         What errors cost; without it, no cost is told.
     chosen : Decision or None
         The threshold of the kept model; 0.5 by default.
+    at : sequence of float
+        The other thresholds.
 
     Examples
     --------
@@ -435,7 +442,7 @@ def threshold_table(
     score = probabilities[:, positive]
     actual = y == positive
     lines = []
-    for threshold in sorted({*_THRESHOLDS, used}):
+    for threshold in sorted({*at, used}):
         called = score >= threshold
         hits = int((called & actual).sum())
         n = int(actual.sum())

@@ -1,0 +1,129 @@
+"""Runs: live events, stop keeps what is done, a failure has its reason, a killed process loses nothing finished."""
+
+import asyncio
+import json
+import os
+import signal
+
+import pytest
+from tests.page.pages import DeskHere, enter, is_over, upload, wait_for
+
+from learnable.page.app import Page
+from learnable.page.runs import Run
+from learnable.page.store import Store
+
+
+def events_of(client, run, after=-1):
+    text = client.get(f"/api/runs/{run}/events", params={"after": after}).text
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+
+
+def test_a_race_that_is_stopped_keeps_its_best_model(raced):
+    assert raced.stopped["status"] == "stopping" and raced.run["status"] == "stopped"
+    assert set(raced.run["files"]) == {"model.safetensors", "report.html", "record.json"}
+    record = raced.client.get(f"/runs/{raced.id}/files/record.json").json()
+    assert record["status"] == "interrupted" and record["winner"]["holdout"]["score"] > 0.3
+    assert {row["name"]: row["status"] for row in record["leaderboard"]}["Ridge (alpha=1)"] == "ok"
+    unfinished = [row for row in record["leaderboard"] if row["status"] != "ok"]
+    assert unfinished and all(row["status"] in ("interrupted", "skipped", "timeout") for row in unfinished)
+
+
+def test_the_events_of_a_race_fill_a_leaderboard(raced):
+    events = events_of(raced.client, raced.id)
+    kinds = [event.get("kind") for event in events]
+    for kind in ("stage", "data", "plan", "start", "fold", "finish", "ranked", "end"):
+        assert kind in kinds
+    assert kinds.index("plan") < kinds.index("start") < kinds.index("finish") < kinds.index("ranked")
+    folds = [event for event in events if event.get("kind") == "fold" and event["name"] == "Ridge (alpha=1)"]
+    assert len(folds) == 5
+    assert events[-1]["status"] == "stopped"  # the event "over"
+
+
+def test_who_comes_back_hears_only_what_is_new(raced):
+    every = events_of(raced.client, raced.id)
+    assert events_of(raced.client, raced.id, after=4) == every[5:]
+    assert len(events_of(raced.client, raced.id, after=10**6)) == 1
+
+
+def test_temporary_files_go_with_the_run(raced):
+    folder = raced.page.runs.get(raced.id).folder
+    assert not os.path.exists(raced.page.runs.get(raced.id).temporary)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "run.json", "events.jsonl", "end.json", "record.json", "report.html", "model.safetensors", "aside.npz"
+    }  # fmt: skip
+
+
+def test_a_later_server_finds_the_run_again(raced):
+    page = Page(Store(raced.page.store.folder), DeskHere())
+    client = enter(page)
+    assert client.get(f"/api/runs/{raced.id}").json() == raced.run
+    assert events_of(client, raced.id)[:-1] == events_of(raced.client, raced.id)[:-1]
+    client.__exit__(None, None, None)
+
+
+def test_one_run_at_a_time_and_a_killed_worker_is_told_and_frees_the_place(client, page):
+    table = upload(client, b"x,y\n" + b"".join(b"%d,%d\n" % (k, k % 7) for k in range(60)))
+    asked = {"kind": "compare", "table": table, "settings": {"target": "y", "seconds": 100.0}}
+    first = client.post("/api/runs", json=asked).json()["id"]
+    busy = client.post("/api/runs", json=asked)
+    assert busy.status_code == 409 and "still running" in busy.json()["error"]
+    os.kill(page.runs.get(first).process.pid, signal.SIGKILL if os.name == "posix" else signal.SIGTERM)
+    over = wait_for(client, first, is_over)
+    assert over["status"] == "failed" and "What was finished stays" in over["reason"]
+    assert not os.path.exists(page.runs.get(first).temporary)
+    assert page.runs.working() is None
+
+
+def test_a_table_that_cannot_be_compared_fails_with_the_reason(client):
+    table = upload(client, b"x,y\n1,2\n")
+    asked = {"kind": "compare", "table": table, "settings": {"target": "y", "seconds": 30.0, "models": ["Ridge"]}}
+    run = client.post("/api/runs", json=asked).json()["id"]
+    over = wait_for(client, run, is_over)
+    assert over["status"] == "failed" and "row" in over["reason"]
+    assert over["files"] == {}
+
+
+def test_a_full_disk_costs_the_file_of_events_and_not_the_events(tmp_path, monkeypatch):
+    async def work():
+        run = Run(tmp_path / "nowhere" / "abc", {"kind": "compare"})  # its folder is not there: nothing can be written
+        await run.tell({"kind": "finish", "row": {"name": "Ridge"}})
+        await run.end("failed", "the disk is full")
+        return [event async for _, event in run.follow()]
+
+    told = asyncio.run(work())
+    assert [event["kind"] for event in told] == ["finish", "end"]
+
+
+def test_an_unfinished_run_of_an_earlier_server_keeps_what_it_told(tmp_path):
+    store = Store(tmp_path / "session")
+    folder = store.folder / "runs" / ("0" * 12)
+    folder.mkdir()
+    (folder / "run.json").write_text(
+        '{"kind": "compare", "settings": {}, "name": "t", "created": ""}', encoding="utf-8"
+    )
+    lines = '{"kind": "finish", "row": {"name": "Ridge"}}\n{"kind": "fin'  # the last line was being written
+    (folder / "events.jsonl").write_text(lines, encoding="utf-8")
+    run = Page(store, DeskHere()).runs.get("0" * 12)
+    assert run.status == "failed" and [event["kind"] for event in run.events] == ["finish"]
+
+
+@pytest.mark.long
+def test_another_command_runs_as_on_the_command_line(client, page):
+    table = upload(
+        client, b"a,b\n" + b"".join(b"%d.5,%d.25\n" % (k % 2 * 50 + k % 5, k % 2 * 30) for k in range(80)), "two.csv"
+    )
+    settings = {"model": "kmeans", "clusters": 2}
+    run = client.post("/api/runs", json={"kind": "cluster", "table": table, "settings": settings}).json()["id"]
+    over = wait_for(client, run, is_over)
+    assert over["status"] == "done", over["reason"]
+    assert set(over["files"]) == {"report.html", "rows.csv", "model.safetensors"}
+    assert over["command"].startswith("learnable cluster two.csv --model kmeans --clusters 2 -o rows.csv")
+    told = [event["text"] for event in events_of(client, run) if event.get("kind") == "line"]
+    assert any("2 clusters of 80 rows" in line for line in told)
+    report = client.get(f"/runs/{run}/report")
+    assert str(page.store.folder) not in report.text and "learnable cluster two.csv" in report.text
+    wrong = {"kind": "topics", "table": table, "settings": {"text": "nothing"}}
+    run = client.post("/api/runs", json=wrong).json()["id"]
+    over = wait_for(client, run, is_over)
+    assert over["status"] == "failed" and "there is no column 'nothing'" in over["reason"]
