@@ -21,8 +21,11 @@ from . import solvers as solvers
 from . import theory as theory
 from . import topics as topics
 from . import trees as trees
+from .core import config_context as config_context
+from .core import get_config as get_config
 from .core import load as load
 from .core import save as save
+from .core import set_config as set_config
 from .core import verify as verify
 from .data import TableEncoder as TableEncoder
 from .data import read_table as read_table
