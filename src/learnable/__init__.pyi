@@ -3,6 +3,7 @@ from . import data as data
 from . import decisions as decisions
 from . import ensembles as ensembles
 from . import evaluation as evaluation
+from . import export as export
 from . import generative as generative
 from . import kernel as kernel
 from . import linear as linear
@@ -50,6 +51,7 @@ from .evaluation import ConformalRegressor as ConformalRegressor
 from .evaluation import explain_theory as explain_theory
 from .evaluation import risk_bound as risk_bound
 from .evaluation import with_intervals as with_intervals
+from .export import to_onnx as to_onnx
 from .generative import BernoulliNB as BernoulliNB
 from .generative import CategoricalNB as CategoricalNB
 from .generative import GaussianNB as GaussianNB

@@ -262,9 +262,10 @@ def _is_notebook(stream: Any) -> bool:
 
 def _number(estimator: Any, name: str | None) -> float | None:
     """Return the value of a parameter if it is a positive number."""
-    value = None if name is None else getattr(estimator, name, None)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and value > 0 else None
+    value: Any = None if name is None else getattr(estimator, name, None)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if value > 0 else None
 
 
 def _count(unit: str, done: int, total: float | None) -> str:
