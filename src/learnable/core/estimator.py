@@ -340,8 +340,9 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
             raise
         if run.line is not None:
             run.line.close(finished=True)
-        n_rows = int(getattr(table, "n_rows", 0))
-        draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint, n_rows=n_rows)
+        draft.certificate_ = replace(
+            certificate, seconds=run.seconds, fingerprint=table.fingerprint, n_rows=_rows_of(table)
+        )
         if run.told_to_stop:
             draft._told_to_stop = True
         draft._warn_unless_certificate_holds()
@@ -385,6 +386,15 @@ def _is_observed(estimator: BaseEstimator) -> bool:
     """Tell whether callbacks are set, on the estimator or on one that it is part of; a context for nobody is slow."""
     members = vars(estimator)
     return "_skl_callbacks" in members or "_parent_callback_ctx" in members
+
+
+def _rows_of(table: Any) -> int:
+    """Return the number of rows of what a door has read; 0 where it does not say."""
+    counted = getattr(table, "n_rows", None)
+    if counted is None:
+        arrays = (getattr(table, name, None) for name in ("X", "y"))
+        counted = next((array.shape[0] for array in arrays if hasattr(array, "shape")), 0)
+    return int(counted)
 
 
 def _fitted_names(estimator: BaseEstimator) -> list[str]:

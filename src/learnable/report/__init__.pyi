@@ -7,4 +7,6 @@ from .model import Report as Report
 from .model import report as report
 from .render import render as render
 from .structure import render_structure as render_structure
+from .summary import Summary as Summary
+from .summary import summary as summary
 from .topics import render_topics as render_topics
