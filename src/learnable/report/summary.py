@@ -244,7 +244,7 @@ def _inference(model: Any, X: Any, y: Any) -> Any:
 def _of_result(result: Any) -> Summary:
     """Return the summary of what is no estimator: chains, a solved process, a policy."""
     name = type(result).__name__
-    known = {key: value for key, value in vars(result).items() if not key.startswith("_") or key in ("_state",)}
+    known = {key: value for key, value in getattr(result, "__dict__", {}).items() if not key.startswith("_")}
     lines = []
     certificate = getattr(result, "certificate_", known.get("certificate"))
     if isinstance(certificate, Certificate):
