@@ -163,6 +163,7 @@ from .neural import ResNetClassifier as ResNetClassifier
 from .neural import ResNetRegressor as ResNetRegressor
 from .neural import RNNClassifier as RNNClassifier
 from .neural import RNNRegressor as RNNRegressor
+from .report import plot as plot
 from .report import summary as summary
 from .sequences import GMMHMM as GMMHMM
 from .sequences import CategoricalHMM as CategoricalHMM

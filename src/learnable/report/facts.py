@@ -352,7 +352,8 @@ def _is_hidden_markov(model: Any) -> bool:
     return _has("transmat_")(model)
 
 
-def _has_importances(model: Any) -> bool:
+def has_importances(model: Any) -> bool:
+    """Tell whether splits can be counted for columns."""
     own = hasattr(type(model), "feature_importances_") and getattr(model, "feature_importances_", None) is not None
     return own or hasattr(vars(model).get("trees_"), "feature_importances")
 
@@ -373,7 +374,7 @@ def _has_classes(model: Any) -> bool:
 _KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any, list[str]], Grid | None]], ...]] = (
     (_has("coef_", "n_features_in_"), _coefficients),
     (lambda model: hasattr(vars(model).get("trees_"), "n_trees"), _trees),
-    (_has_importances, _importances),
+    (has_importances, _importances),
     (_has("cluster_centers_"), _centres),
     (
         lambda model: _has("weights_")(model) and not _is_hidden_markov(model) and "members_" not in vars(model),
