@@ -34,6 +34,7 @@ _INHERITED: Final = (
 _DOTS_PER_INCH: Final = 192  # of a PNG: two pixels for each unit of a figure
 _UNITS_PER_INCH: Final = 96.0
 _POINTS_PER_INCH: Final = 72.0
+_MARGIN: Final = 12.0  # around a figure in a file
 _KAPPA: Final = 0.5522847498  # of the four curves that make a circle
 
 
@@ -41,10 +42,12 @@ def standalone(figure: str) -> str:
     """Return the figure as a file of its own: colours are fixed, on white, and it has a size."""
     text = _VARIABLE.sub(r"\1", str(figure)).replace("currentColor", INK)
     text = text.replace('font-family="inherit"', 'font-family="system-ui, sans-serif"')
-    width, height = size_of(figure)
-    box = f'<rect width="{compact(width)}" height="{compact(height)}" fill="white"/>'
+    width, height = (compact(size + 2 * _MARGIN) for size in size_of(figure))
+    corner = compact(-_MARGIN)
+    text = _SIZE.sub(f'viewBox="{corner} {corner} {width} {height}" width="{width}" height="{height}"', text, count=1)
+    box = f'<rect x="{corner}" y="{corner}" width="{width}" height="{height}" fill="white"/>'
     head, _, rest = text.partition(">")
-    return f'{head} width="{compact(width)}" height="{compact(height)}">{box}{rest}\n'
+    return f"{head}>{box}{rest}\n"
 
 
 def size_of(figure: str) -> tuple[float, float]:
@@ -62,10 +65,11 @@ def as_png(figure: str) -> bytes:
         from matplotlib.figure import Figure
     except ImportError:
         return _by_cairo(figure)
-    width, height = size_of(figure)
+    width, height = (size + 2 * _MARGIN for size in size_of(figure))
     sheet = Figure(figsize=(width / _UNITS_PER_INCH, height / _UNITS_PER_INCH), dpi=_DOTS_PER_INCH)
     FigureCanvasAgg(sheet)
-    paint(figure, sheet.add_axes((0.0, 0.0, 1.0, 1.0)))
+    inner = (1.0 - 2 * _MARGIN / width, 1.0 - 2 * _MARGIN / height)
+    paint(figure, sheet.add_axes((_MARGIN / width, _MARGIN / height, *inner)))
     written = BytesIO()
     sheet.savefig(written, format="png", facecolor="white")
     return written.getvalue()

@@ -9,155 +9,38 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
-from ..core.errors import DataError, LearnableError
-from ..evaluation.comparison.judge import coefficients, draw_details, roc_curves
-from ..evaluation.comparison.measures import Prediction
+from ..core.errors import DataError
+from ..evaluation.comparison.judge import coefficients
 from ..plots import (
     biplot,
     cluster_scatter,
     coefficient_paths,
     confusion_matrix,
     dot_intervals,
-    function_bands,
     histogram,
     labelled_lines,
     line_with_band,
-    reliability_diagram,
-    residual_plot,
     scatter,
     scree,
     share_bars,
 )
-from ..plots import roc_curves as draw_roc
 from ..plots.markup import Markup, clean
 from .facts import has_importances, importances_of
+from .predictions import Shown, curve
 
 Array = NDArray[np.float64]
 
 _MOST_LINES: Final = 12  # coefficients or importances in a figure
 _MOST_GROUPS: Final = 12  # classes that colours can tell apart
 _MOST_STEPS: Final = 600  # steps of a sequence that a figure has room for
-_CELLS: Final = 12  # classes of a confusion matrix whose counts are written out
-_GRID: Final = 200  # points of a curve
-_LEVEL: Final = 0.9
 _DEPTH: Final = 3  # levels of a tree that fit on a screen
 _TOPICS: Final = 4
-
-
-class Shown(NamedTuple):
-    """A model and the rows to look at."""
-
-    model: Any
-    X: Any  #: as it was given, for predictions; None if there are no rows
-    rows: Array | None  #: the same as numbers; None if they are no numbers
-    y: NDArray[Any] | None
-    names: list[str]
-
-    @property
-    def owner(self) -> str:
-        """The name of the model."""
-        return type(self.model).__name__
-
-    def has(self, *attributes: str) -> bool:
-        """Tell whether the fit has left all of these."""
-        return all(vars(self.model).get(name) is not None for name in attributes)
-
-    def need_rows(self, what: str) -> Array:
-        """Return the rows, or say that they are needed."""
-        if self.rows is None:
-            raise DataError(f"plot: {self.owner} needs rows of numbers to show {what}; call plot(model, X).")
-        return self.rows
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Predictions beside the truth: every regressor and classifier.
-
-
-def predictions(shown: Shown) -> list[Markup]:
-    """Return how the predictions of a regressor or classifier compare with the targets; nothing without targets."""
-    if shown.y is None or shown.X is None or not hasattr(shown.model, "predict"):
-        return []
-    if is_classifier(shown.model):
-        return _class_predictions(shown)
-    if not is_regressor(shown.model) or shown.y.ndim != 1:
-        return []
-    predicted = np.asarray(shown.model.predict(shown.X), dtype=np.float64)
-    if predicted.ndim != 1:
-        return []
-    actual = np.asarray(shown.y, dtype=np.float64)
-    agreement = scatter(
-        predicted, actual, title="Actual against predicted", x_label="predicted", y_label="actual", reference="diagonal"
-    )
-    return [agreement, residual_plot(predicted, actual, title="Residuals")]
-
-
-def _class_predictions(shown: Shown) -> list[Markup]:
-    model = shown.model
-    if shown.y is None or shown.y.ndim != 1 or not isinstance(getattr(model, "classes_", None), np.ndarray):
-        return []
-    labels = np.union1d(model.classes_, shown.y)
-    truth = np.searchsorted(labels, shown.y)
-    codes = np.searchsorted(labels, np.asarray(model.predict(shown.X)))
-    names = [clean(label, 20) for label in labels.tolist()]
-    known = np.searchsorted(labels, model.classes_)
-    figures = []
-    probabilities = None
-    if hasattr(model, "predict_proba"):
-        probabilities = np.zeros((len(codes), len(labels)))
-        probabilities[:, known] = model.predict_proba(shown.X)
-    curves = roc_curves(truth, _scores(shown, probabilities, known, len(labels)), names)
-    details = draw_details(truth, Prediction(codes, probabilities), names, 0)
-    if curves:
-        lines = [(f"{curve['label']} (area {curve['auc']:.3f})", curve["fpr"], curve["tpr"]) for curve in curves]
-        figures.append(draw_roc(lines, title="ROC curve" if len(lines) == 1 else "ROC, each class against the rest"))
-    table = details["calibration"]
-    if table is not None:
-        figures.append(
-            reliability_diagram(table["mean_predicted"], table["observed"], table["count"], title="Calibration")
-        )
-    matrix = details["confusion"]
-    side = 220.0 if len(matrix["labels"]) <= _CELLS else 300.0
-    write = len(matrix["labels"]) <= _CELLS
-    figures.append(confusion_matrix(matrix["labels"], matrix["counts"], side=side, numbers=write))
-    return figures
-
-
-def _scores(shown: Shown, probabilities: Any, known: Any, n_labels: int) -> Array:
-    """Return a number per class that grows with its chance: probabilities, scores, or the prediction itself."""
-    if probabilities is not None:
-        return np.asarray(probabilities)
-    spread = np.full((len(shown.y), n_labels), -np.inf) if shown.y is not None else np.empty((0, 0))
-    if not hasattr(shown.model, "decision_function"):
-        chosen = np.searchsorted(shown.model.classes_, np.asarray(shown.model.predict(shown.X)))
-        spread[:, known] = np.eye(len(known))[chosen]
-    else:
-        found = np.asarray(shown.model.decision_function(shown.X), dtype=np.float64)
-        spread[:, known] = np.column_stack([-found, found]) if found.ndim == 1 else found[:, : len(known)]
-    return np.where(np.isfinite(spread), spread, -1e300)
-
-
-def curve(shown: Shown) -> list[Markup]:
-    """Return the predicted function of one column, with its band where the model has one, and the rows."""
-    rows = shown.need_rows("its curve")
-    low, high = float(np.nanmin(rows)), float(np.nanmax(rows))
-    margin = 0.05 * (high - low or 1.0)
-    grid = np.linspace(low - margin, high + margin, _GRID)[:, None]
-    mean = np.asarray(shown.model.predict(grid), dtype=np.float64).reshape(_GRID, -1)[:, 0]
-    bands: dict[str, Any] = {}
-    if hasattr(shown.model, "predict_interval"):
-        with contextlib.suppress(LearnableError, ValueError, TypeError, AttributeError):  # not all fits have intervals
-            bands[f"{100 * _LEVEL:g} % of new values"] = shown.model.predict_interval(grid, level=_LEVEL)
-    points = None if shown.y is None else (rows[:, 0], np.asarray(shown.y, dtype=np.float64))
-    drawn = function_bands(
-        grid[:, 0], mean, bands, points=points, title=f"{shown.owner}: predicted function", x_label=shown.names[0]
-    )
-    return [drawn]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -174,10 +57,10 @@ def linear(shown: Shown) -> list[Markup]:
     if found:
         top = found[:_MOST_LINES]
         columns = [[entry[key] for entry in top] for key in ("value", "low", "high")]
-        title = (
-            "Coefficients, with 95 % intervals" if np.isfinite(np.asarray(columns[1], float)).any() else "Coefficients"
-        )
-        figures.append(dot_intervals([entry["name"] for entry in top], *columns, title=title, x_label=top[0]["of"]))
+        known = np.isfinite(np.asarray(columns[1], dtype=np.float64)).any()
+        title = "Coefficients, with 95 % intervals" if known else "Coefficients"
+        unit = f"change of the {top[0]['of']} per unit"
+        figures.append(dot_intervals([entry["name"] for entry in top], *columns, title=title, x_label=unit))
     return [*figures, *_path(shown), *_folds(shown)]
 
 
@@ -211,7 +94,7 @@ def tree(shown: Shown) -> list[Markup]:
     """Return the upper levels of the tree."""
     from ..trees import plot_tree
 
-    use = {} if shown.y is None or shown.rows is None else {"X": shown.rows, "y": shown.y}
+    use = {} if shown.y is None or shown.rows is None else {"X": shown.X, "y": shown.y}
     names = shown.names or None
     try:
         return [
@@ -264,8 +147,8 @@ def rounds(shown: Shown) -> list[Markup]:
 _LOSSES: Final = (
     ("training_loss_", "training rows"),
     ("train_loss_", "training rows"),
-    ("exponential_loss_", "exponential loss"),
-    ("training_bound_", "bound on the error"),
+    ("exponential_loss_", "mean e^(−yf)"),
+    ("training_bound_", "error bound"),
     ("loss_curve_", "training rows"),
 )
 
@@ -283,7 +166,7 @@ def clusters(shown: Shown) -> list[Markup]:
     """Return the rows coloured by cluster, with centres and the ellipses of their spread."""
     model = shown.model
     rows = shown.need_rows("its clusters")
-    labels = np.asarray(model.predict(rows) if hasattr(model, "predict") else model.labels_)
+    labels = np.asarray(model.predict(shown.X) if hasattr(model, "predict") else model.labels_)
     if len(labels) != len(rows):
         raise DataError(f"plot: {shown.owner} knows the clusters of its {len(labels)} rows; got {len(rows)} rows.")
     plane = _Plane(rows, shown.names)
@@ -399,7 +282,7 @@ def components(shown: Shown) -> list[Markup]:
     if share is not None:
         words = tuple(f"{word} ({100 * part:.0f} %)" for word, part in zip(words, share[:2], strict=True))  # type: ignore[assignment]
     if shown.y is None and parts.shape[1] == len(shown.names) and len(shown.names) <= _MOST_LINES:
-        return [*figures, biplot(scores, parts[:2].T, names=shown.names, labels=words)]
+        return [*figures, biplot(scores, parts[:2].T, names=[clean(name, 12) for name in shown.names], labels=words)]
     return [*figures, _coloured(shown, scores, "Rows in the first two components", words)]
 
 
@@ -450,7 +333,7 @@ def outliers(shown: Shown) -> list[Markup]:
     rows = shown.need_rows("what it takes for outliers")
     plane = _Plane(rows, shown.names)
     points = plane(rows)
-    inside = (np.asarray(shown.model.predict(rows)) > 0).astype(int)
+    inside = (np.asarray(shown.model.predict(shown.X)) > 0).astype(int)
     drawn = cluster_scatter(
         points[:, 0], points[:, 1], 1 - inside, names=["inside", "outside"], title=shown.owner,
         x_label=plane.labels[0], y_label=plane.labels[1],

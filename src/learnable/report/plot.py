@@ -21,7 +21,8 @@ from ..data.frames import open_frame
 from ..plots.markup import Markup, side_by_side, stacked
 from ..plots.paint import as_png, paint, size_of, standalone
 from .facts import column_names
-from .pictures import KINDS, RESULTS, Shown, predictions
+from .pictures import KINDS, RESULTS
+from .predictions import Shown, predictions
 
 _MOST_ROWS: Final = 20_000  # rows to look at: more would not be seen
 _MOST_WIDTH: Final = 1000.0  # of figures side by side
@@ -125,7 +126,8 @@ def _figures(model: Any, X: Any, y: Any) -> tuple[str, list[Markup]]:
     shown = _shown(model, X, y)
     for kind, fits, draw, with_predictions in KINDS:
         if fits(shown):
-            return kind, [*draw(shown), *(predictions(shown) if with_predictions else [])]
+            own = draw(shown)
+            return kind, [*own, *(predictions(shown, len(own)) if with_predictions else [])]
     raise DataError(f"plot: there are no figures of {type(model).__name__}, which neither predicts nor transforms.")
 
 
