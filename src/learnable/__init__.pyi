@@ -3,6 +3,7 @@ from . import data as data
 from . import decisions as decisions
 from . import ensembles as ensembles
 from . import evaluation as evaluation
+from . import export as export
 from . import generative as generative
 from . import kernel as kernel
 from . import linear as linear
@@ -21,8 +22,11 @@ from . import solvers as solvers
 from . import theory as theory
 from . import topics as topics
 from . import trees as trees
+from .core import config_context as config_context
+from .core import get_config as get_config
 from .core import load as load
 from .core import save as save
+from .core import set_config as set_config
 from .core import verify as verify
 from .data import TableEncoder as TableEncoder
 from .data import read_table as read_table
@@ -47,6 +51,7 @@ from .evaluation import ConformalRegressor as ConformalRegressor
 from .evaluation import explain_theory as explain_theory
 from .evaluation import risk_bound as risk_bound
 from .evaluation import with_intervals as with_intervals
+from .export import to_onnx as to_onnx
 from .generative import BernoulliNB as BernoulliNB
 from .generative import CategoricalNB as CategoricalNB
 from .generative import GaussianNB as GaussianNB
@@ -158,6 +163,8 @@ from .neural import ResNetClassifier as ResNetClassifier
 from .neural import ResNetRegressor as ResNetRegressor
 from .neural import RNNClassifier as RNNClassifier
 from .neural import RNNRegressor as RNNRegressor
+from .report import plot as plot
+from .report import summary as summary
 from .sequences import GMMHMM as GMMHMM
 from .sequences import CategoricalHMM as CategoricalHMM
 from .sequences import GaussianHMM as GaussianHMM

@@ -1,4 +1,7 @@
 from .checking import Verdict as Verdict
+from .config import config_context as config_context
+from .config import get_config as get_config
+from .config import set_config as set_config
 from .errors import DataError as DataError
 from .errors import DataTypeError as DataTypeError
 from .errors import LearnableError as LearnableError

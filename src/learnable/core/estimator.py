@@ -25,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .declare import Declared, Rule, check_fitted, check_parameters
 from .errors import ParameterError
+from .progress import Line, open_line
 from .registry import resolve
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -82,6 +83,8 @@ class Certificate:
         64-bit checksum of the training data, the same whatever the order of the rows and the container.
     by_construction : bool
         Whether the method cannot give another value, so that the fit measured nothing; `verify` measures it.
+    n_rows : int
+        Rows of positive weight that were fitted; 0 where that is not known.
 
     Examples
     --------
@@ -98,6 +101,7 @@ class Certificate:
     seconds: float = 0.0
     fingerprint: str = ""
     by_construction: bool = field(default=False, metadata={"left_out": False})
+    n_rows: int = field(default=0, metadata={"left_out": 0})
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -206,6 +210,7 @@ class Run:
     ) -> None:
         self.flag = StopFlag()
         self.n_jobs = n_jobs
+        self.max_seconds = max_seconds
         self.previous = estimator
         self._estimator = estimator
         self._context = context
@@ -213,6 +218,7 @@ class Run:
         self._state: Callable[[], dict[str, Any]] | None = None  # fitted attributes after the last iteration
         self._started = time.perf_counter()
         self._deadline = None if max_seconds is None else self._started + max_seconds
+        self.line: Line | None = None  # where a person sees how far the fit is
         self.told_to_stop = False  # whether the fit asked for the time after its deadline
 
     @property
@@ -254,6 +260,8 @@ class Run:
         the data, and sample weights as metadata: what a scorer takes. Otherwise the metadata are the value.
         """
         stop = self.should_stop()
+        if self.line is not None:
+            self.line.step(iteration, value)
         if self.is_watched:
             task = self._context.subcontext(task_name=f"iteration {iteration}")
             begin = {}
@@ -322,9 +330,19 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
             context.call_on_fit_task_begin(estimator=self)
         limits = getattr(self, "max_seconds", None), getattr(self, "n_jobs", None)
         run = Run(self, context, *limits, (X, y, sample_weight))
-        table = type(self)._door(draft, X, y, sample_weight, run)
-        certificate = draft._fit(table, run)
-        draft.certificate_ = replace(certificate, seconds=run.seconds, fingerprint=table.fingerprint)
+        run.line = open_line(self, run.max_seconds)
+        try:
+            table = type(self)._door(draft, X, y, sample_weight, run)
+            certificate = draft._fit(table, run)
+        except BaseException:
+            if run.line is not None:
+                run.line.close(finished=False)
+            raise
+        if run.line is not None:
+            run.line.close(finished=True)
+        draft.certificate_ = replace(
+            certificate, seconds=run.seconds, fingerprint=table.fingerprint, n_rows=_rows_of(table)
+        )
         if run.told_to_stop:
             draft._told_to_stop = True
         draft._warn_unless_certificate_holds()
@@ -368,6 +386,15 @@ def _is_observed(estimator: BaseEstimator) -> bool:
     """Tell whether callbacks are set, on the estimator or on one that it is part of; a context for nobody is slow."""
     members = vars(estimator)
     return "_skl_callbacks" in members or "_parent_callback_ctx" in members
+
+
+def _rows_of(table: Any) -> int:
+    """Return the number of rows of what a door has read; 0 where it does not say."""
+    counted = getattr(table, "n_rows", None)
+    if counted is None:
+        arrays = (getattr(table, name, None) for name in ("X", "y"))
+        counted = next((array.shape[0] for array in arrays if hasattr(array, "shape")), 0)
+    return int(counted)
 
 
 def _fitted_names(estimator: BaseEstimator) -> list[str]:

@@ -18,9 +18,11 @@ from .logo import sequence_logo as sequence_logo
 from .markup import Markup as Markup
 from .markup import animate as animate
 from .markup import side_by_side as side_by_side
+from .markup import stacked as stacked
 from .optimization import convergence_plot as convergence_plot
 from .optimization import path_plot as path_plot
 from .optimization import trace_plot as trace_plot
+from .paint import paint as paint
 from .plane import cluster_scatter as cluster_scatter
 from .plane import margin_plot as margin_plot
 from .points import confusion_matrix as confusion_matrix

@@ -143,6 +143,41 @@ def side_by_side(*figures: Markup, title: str) -> Markup:
     return svg(left - _GAP, tallest + _TITLE, title, *placed, font_size="12", font_family="inherit")
 
 
+def stacked(*figures: Markup, title: str) -> Markup:
+    """Put figures of this package below each other, at one scale, from the left border.
+
+    Parameters
+    ----------
+    *figures : Markup
+        What the functions of `learnable.plots` return, `side_by_side` among them.
+    title : str
+        Words for all of them, which screen readers read and which are shown on hover.
+
+    Returns
+    -------
+    Markup
+        An `<svg>` element, also a str.
+
+    Examples
+    --------
+    >>> from learnable.plots import labelled_lines, stacked
+    >>> line = labelled_lines({"line": ([0, 1], [0, 1])})
+    >>> stacked(line, line, title="Twice").count("<svg")
+    3
+    """
+    if not figures:
+        raise DataError("stacked: there is nothing to draw; pass at least one figure.")
+    placed, top, widest = [], 0.0, 0.0
+    for figure in figures:
+        head = _HEAD.match(figure)
+        if head is None or not isinstance(figure, Markup):
+            raise DataError("stacked: a figure must be what a function of learnable.plots returned.")
+        size = f'width="{head[1]}" height="{head[2]}" viewBox="0 0 {head[1]} {head[2]}"'
+        placed.append(Markup(f'<svg x="0" y="{compact(top)}" {size}{figure[head.end() :]}'))
+        top, widest = top + float(head[2]) + _GAP, max(widest, float(head[1]))
+    return svg(widest, top - _GAP, title, *placed, font_size="12", font_family="inherit")
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # Figures one after the other, as one figure that moves, without a script: in a page, a notebook or a file.
 

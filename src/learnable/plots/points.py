@@ -171,7 +171,9 @@ _HEAT_SHADES: Final = 12
 _SIDE: Final = 400.0
 
 
-def confusion_matrix(labels: Sequence[str], counts: Any, *, title: str = "Confusion matrix") -> Markup:
+def confusion_matrix(
+    labels: Sequence[str], counts: Any, *, title: str = "Confusion matrix", side: float = _SIDE, numbers: bool = False
+) -> Markup:
     """Draw each cell as dark as its share of the row: the actual class downwards, the predicted one across.
 
     Parameters
@@ -182,6 +184,10 @@ def confusion_matrix(labels: Sequence[str], counts: Any, *, title: str = "Confus
         Rows that are of class i and were predicted as class j.
     title : str
         Words for screen readers, shown on hover.
+    side : float
+        Width of the map.
+    numbers : bool
+        Whether the counts are written into the cells.
 
     Returns
     -------
@@ -202,28 +208,31 @@ def confusion_matrix(labels: Sequence[str], counts: Any, *, title: str = "Confus
     named = len(labels) <= 30
     names = [isolated(label, 14) for label in labels]
     left = 24.0 + (6.0 * max((len(name) for name in names), default=0) if named else 0.0)
-    side = _SIDE / max(len(labels), 1)
+    step = side / max(len(labels), 1)
     parts = []
     shade = np.ceil(shares * _HEAT_SHADES).astype(int)
     for level in range(1, _HEAT_SHADES + 1):
         cells = np.argwhere(shade == level)
-        d = "".join(_cell(left + j * side, 4.0 + i * side, side) for i, j in cells)
+        d = "".join(_cell(left + j * step, 4.0 + i * step, step) for i, j in cells)
         if d:
             parts.append(tag("path", d=d, fill=ACCENT, opacity=0.08 + 0.92 * level / _HEAT_SHADES))
-    parts.append(tag("rect", x=left, y=4, width=_SIDE, height=_SIDE, fill="none", stroke=RULE))
+    if numbers:
+        for (i, j), count in np.ndenumerate(table):
+            ink = "white" if shares[i, j] > 0.55 else "currentColor"
+            at = {"x": left + (j + 0.5) * step, "y": 8.0 + (i + 0.5) * step}
+            parts.append(tag("text", f"{count:,.0f}", **at, text_anchor="middle", fill=ink))
+    parts.append(tag("rect", x=left, y=4, width=side, height=side, fill="none", stroke=RULE))
     if named:
         for k, name in enumerate(names):
-            middle = (k + 0.5) * side
+            middle = (k + 0.5) * step
             parts.append(tag("text", name, x=left - 6, y=8.0 + middle, text_anchor="end", fill=MUTED))
-            turn = f"translate({left + middle + 4:.2f} {_SIDE + 12:.2f}) rotate(-90)"
+            turn = f"translate({left + middle + 4:.2f} {side + 12:.2f}) rotate(-90)"
             parts.append(tag("text", name, transform=turn, text_anchor="end", fill=MUTED))
     depth = left if named else 22.0
-    parts.append(
-        tag("text", "predicted", x=left + _SIDE / 2, y=_SIDE + depth, text_anchor="middle", fill="currentColor")
-    )
-    turn = f"translate(11 {_SIDE / 2:.0f}) rotate(-90)"
+    parts.append(tag("text", "predicted", x=left + side / 2, y=side + depth, text_anchor="middle", fill="currentColor"))
+    turn = f"translate(11 {side / 2:.0f}) rotate(-90)"
     parts.append(tag("text", "actual", transform=turn, text_anchor="middle", fill="currentColor"))
-    return svg(left + _SIDE + 4, _SIDE + depth + 6, title, *parts, font_size="11", font_family="inherit")
+    return svg(left + side + 4, side + depth + 6, title, *parts, font_size="11", font_family="inherit")
 
 
 def row_shares(counts: Any) -> Any:

@@ -5,6 +5,10 @@ from .clusters import render_clusters as render_clusters
 from .clusters import render_states as render_states
 from .model import Report as Report
 from .model import report as report
+from .plot import Plot as Plot
+from .plot import plot as plot
 from .render import render as render
 from .structure import render_structure as render_structure
+from .summary import Summary as Summary
+from .summary import summary as summary
 from .topics import render_topics as render_topics

@@ -73,16 +73,21 @@ def card(estimator: Any) -> str:
 
 
 def _parameters(estimator: Any) -> Markup | str:
-    """Return the parameters that differ from their defaults."""
+    changed = [text if text == "…" else tag("code", text) for text in changed_parameters(estimator)]
+    return join(changed, ", ") or "defaults"
+
+
+def changed_parameters(estimator: Any) -> list[str]:
+    """Return the parameters that differ from their defaults, as `name=value`; an ellipsis ends a long list."""
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(type(estimator).__init__).parameters.items()
     }
     changed = [
-        tag("code", f"{name}={_short(value)}")
+        f"{name}={_short(value)}"
         for name, value in estimator.get_params(deep=False).items()
         if not _same(value, defaults.get(name, inspect.Parameter.empty))
     ]
-    return join([*changed[:_MOST_PARAMETERS], *(["…"] if len(changed) > _MOST_PARAMETERS else [])], ", ") or "defaults"
+    return [*changed[:_MOST_PARAMETERS], *(["…"] if len(changed) > _MOST_PARAMETERS else [])]
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -1,0 +1,1 @@
+from .onnx_file import to_onnx as to_onnx
