@@ -2,9 +2,9 @@
 
     make departures
 
-It also fills the table of classes in `docs/start/from_scikit_learn.md`. Both are made of three things that the code already
-says: signatures, which are compared; sentences of docstrings that name the other library; and the tests of theirs that our
-classes are not meant to pass.
+It also fills the table of classes in `docs/start/from_scikit_learn.md`. Both are made of three things that the code
+already says: signatures, which are compared; sentences of docstrings that name the other library; and the tests of
+theirs that our classes are not meant to pass.
 """
 
 from __future__ import annotations

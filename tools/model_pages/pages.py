@@ -54,8 +54,8 @@ KINDS = {
     "closed-form": "the equations that define the answer hold, up to the number it gives",
     "gap": "no other setting of the coefficients is better by more than the number it gives",
     "stationarity": "the optimality conditions hold, up to the number it gives",
-    "ascent": "one more step would improve the objective by no more than the number it gives; a better answer far away is "
-    "possible",
+    "ascent": "one more step would improve the objective by no more than the number it gives; a better answer far away "
+    "is possible",
     "greedy": "every split is the best of its candidates",
     "chain": "the chains agree with each other and hold enough independent draws",
     "none": "nothing",
