@@ -18,4 +18,6 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
     from tools.notebook import NOTEBOOK, figures
 
     drawn = figures(NOTEBOOK.read_text(encoding="utf-8"))
-    return ASKED.sub(lambda match: f'<figure class="drawn model">{drawn[int(match[1])]}</figure>', html)
+    from tools.model_pages.pages import framed
+
+    return ASKED.sub(lambda match: framed(drawn[int(match[1])]), html)

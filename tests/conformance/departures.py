@@ -39,7 +39,7 @@ THEIRS = (
     *("sklearn.svm", "sklearn.tree", "hmmlearn.hmm"),
 )
 #: Sentences that name the other library to say that nothing differs.
-AGREEMENT = r"[Aa]s in scikit-learn[.,]|of scikit-learn;|under scikit-learn's names"
+AGREEMENT = r"[Aa]s in scikit-learn[.,;]|of scikit-learn;|under scikit-learn's names"
 HEAD = """# Departures
 
 What a class here does otherwise than the one of the same name in scikit-learn or hmmlearn. `make departures` makes this
@@ -88,8 +88,12 @@ def sentences(cls: Any) -> list[str]:
     """Return the sentences of a class's docstring that name the other library."""
     text = (inspect.getdoc(cls) or "").partition("\nExamples\n")[0]
     found = []
-    for block in re.split(r"\n\s*\n|\n(?=\S+ : )", text):
-        joined = " ".join(line.strip() for line in block.splitlines() if not re.fullmatch(r"\S+ : .*|-+", line.strip()))
+    for block in re.split(r"\n\s*\n|\n(?=\S+(?:, \S+)*(?: : .*)?\n    )", text):
+        joined = " ".join(
+            line.strip()
+            for line in block.splitlines()
+            if not re.fullmatch(r"\S+(?:, \S+)*(?: : .*)?|-+", line.rstrip())
+        )
         for sentence in re.split(r"(?<=[.;]) (?=[A-Z`])", joined):
             if re.search(r"scikit-learn|hmmlearn", sentence) and not re.search(AGREEMENT, sentence):
                 found.append(sentence.strip())

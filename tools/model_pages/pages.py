@@ -181,8 +181,7 @@ def page(name: str, found: Mapping[str, Any], others: list[str]) -> Page:
         part(_glance(name, cls, found)),
     ]
     if "svg" in found:
-        drawn = f'<figure class="drawn model">{found["svg"]}<figcaption>{escape(found["words"])}</figcaption></figure>'
-        lines.append(part(drawn))
+        lines.append(part(framed(found["svg"], found["words"])))
     elif found.get("gallery"):
         lines.append(f"<!-- figure: {found['gallery']} -->")
     if rest:
@@ -210,6 +209,14 @@ def page(name: str, found: Mapping[str, Any], others: list[str]) -> Page:
         lines += ["## Beside scikit-learn's or hmmlearn's", *(f"- {line}" for line in others)]
     text = "\n\n".join(lines).replace("\n\n- ", "\n- ").replace("hmmlearn's\n- ", "hmmlearn's\n\n- ")
     return Page(text + "\n", parts)
+
+
+def framed(figure: str, words: str = "") -> str:
+    """Return a figure for a page: no wider than a little above its own size, with words below it."""
+    width = re.search(r'viewBox="0 0 ([\d.]+)', figure)
+    most = 480.0 if width is None else min(600.0, 1.25 * float(width[1]))
+    below = f"<figcaption>{escape(words)}</figcaption>" if words else ""
+    return f'<figure class="drawn model" style="max-width: {most:.0f}px">{figure}{below}</figure>'
 
 
 def _glance(name: str, cls: Any, found: Mapping[str, Any]) -> str:
