@@ -85,6 +85,11 @@ PAGES = (
     "docs/guide/sampling.md",
     "docs/guide/trees.md",
     "docs/guide/variables.md",
+    "docs/start/from_others.md",
+    "docs/start/from_scikit_learn.md",
+    "docs/start/production.md",
+    "docs/start/start_here.md",
+    "docs/start/which_model.md",
 )
 
 

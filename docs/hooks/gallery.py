@@ -3,10 +3,12 @@
 A page asks with `<!-- figure: name -->`. Figures are SVG text in the page itself, so that they follow its colours.
 """
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +35,13 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 
 def draw() -> dict[str, str]:
-    """Return the figures of all examples, by name."""
-    with tempfile.TemporaryDirectory() as folder:
-        for example in sorted((ROOT / "examples").glob("plot_*.py")):
+    """Return the figures of all examples, by name; as many examples run at once as there are processors."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+
+        def run(example: Path) -> None:
             done = subprocess.run([sys.executable, str(example), folder], capture_output=True, text=True, check=False)
             if done.returncode != 0:
                 raise PluginError(f"{example.name} failed:\n{done.stderr}")
+
+        list(pool.map(run, sorted((ROOT / "examples").glob("plot_*.py"))))
         return {path.stem: path.read_text(encoding="utf-8") for path in Path(folder).glob("*.svg")}

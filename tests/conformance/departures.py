@@ -2,8 +2,9 @@
 
     make departures
 
-It is made of three things that the code already says: signatures, which are compared; sentences of docstrings that name
-the other library; and the tests of theirs that our classes are not meant to pass.
+It also fills the table of classes in `docs/start/from_scikit_learn.md`. Both are made of three things that the code
+already says: signatures, which are compared; sentences of docstrings that name the other library; and the tests of
+theirs that our classes are not meant to pass.
 """
 
 from __future__ import annotations
@@ -15,11 +16,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tests.conformance.lists import KINDS, expected
 
 import learnable
 
 PAGE = Path(__file__).parents[2] / "docs" / "departures.md"
+#: The newcomer's page, of which only the table between the two marks is made here.
+NEWCOMER = Path(__file__).parents[2] / "docs" / "start" / "from_scikit_learn.md"
+BEGIN, END = (f"<!-- made by `make departures`: {word} -->\n" for word in ("begin", "end"))
 #: Where the public classes of the other packages are.
 THEIRS = (
     *("sklearn.cluster", "sklearn.decomposition", "sklearn.discriminant_analysis", "sklearn.ensemble"),
@@ -34,7 +39,7 @@ THEIRS = (
     *("sklearn.svm", "sklearn.tree", "hmmlearn.hmm"),
 )
 #: Sentences that name the other library to say that nothing differs.
-AGREEMENT = r"[Aa]s in scikit-learn[.,]|of scikit-learn;|under scikit-learn's names"
+AGREEMENT = r"[Aa]s in scikit-learn[.,;]|of scikit-learn;|under scikit-learn's names"
 HEAD = """# Departures
 
 What a class here does otherwise than the one of the same name in scikit-learn or hmmlearn. `make departures` makes this
@@ -83,8 +88,12 @@ def sentences(cls: Any) -> list[str]:
     """Return the sentences of a class's docstring that name the other library."""
     text = (inspect.getdoc(cls) or "").partition("\nExamples\n")[0]
     found = []
-    for block in re.split(r"\n\s*\n|\n(?=\S+ : )", text):
-        joined = " ".join(line.strip() for line in block.splitlines() if not re.fullmatch(r"\S+ : .*|-+", line.strip()))
+    for block in re.split(r"\n\s*\n|\n(?=\S+(?:, \S+)*(?: : .*)?\n    )", text):
+        joined = " ".join(
+            line.strip()
+            for line in block.splitlines()
+            if not re.fullmatch(r"\S+(?:, \S+)*(?: : .*)?|-+", line.rstrip())
+        )
         for sentence in re.split(r"(?<=[.;]) (?=[A-Z`])", joined):
             if re.search(r"scikit-learn|hmmlearn", sentence) and not re.search(AGREEMENT, sentence):
                 found.append(sentence.strip())
@@ -113,5 +122,41 @@ def page() -> str:
     return "\n".join(parts)
 
 
+def table() -> str:
+    """Return one line per class that both have: other defaults, parameters and methods that only ours has."""
+    lines = ["| class | other defaults (there) | parameters only here | methods only here |", "|---|---|---|---|"]
+    for name, (ours, theirs) in pairs().items():
+        own, other = (
+            {p.name: p.default for p in inspect.signature(cls).parameters.values() if p.kind not in (2, 4)}
+            for cls in (ours, theirs)
+        )
+        changed = [
+            f"`{key}={_plain(own[key])!r}` ({_plain(other[key])!r})"
+            for key in own
+            if key in other and _plain(own[key]) != _plain(other[key])
+        ]
+        added = [f"`{key}`" for key in sorted(own.keys() - other.keys())]
+        methods = [f"`{key}`" for key in sorted(_methods(ours) - _methods(theirs))]
+        cells = [f"[`{name}`](../models/{name}.md)", *(", ".join(words) for words in (changed, added, methods))]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def newcomer(text: str) -> str:
+    """Return the newcomer's page with the table of today between its marks."""
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}{table()}{END}{rest.split(END)[1]}"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _methods(cls: Any) -> set[str]:
+    names = (name for name in dir(cls) if not name.startswith(("_", "set_", "get_")))
+    return {name for name in names if inspect.isfunction(getattr(cls, name, None))}
+
+
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    NEWCOMER.write_text(newcomer(NEWCOMER.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,10 +1,22 @@
 """`docs/departures.md` says what the code says today, and nothing else."""
 
-from tests.conformance.departures import PAGE, page, pairs, parameters, sentences
+from tests.conformance.departures import NEWCOMER, PAGE, newcomer, page, pairs, parameters, sentences, table
 
 
 def test_the_page_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == page(), "run `make departures`"
+
+
+def test_the_table_for_newcomers_is_up_to_date():
+    text = NEWCOMER.read_text(encoding="utf-8")
+    assert text == newcomer(text), "run `make departures`"
+    assert table().count("\n| [`") == len(pairs())
+
+
+def test_no_parameter_of_theirs_is_missing():
+    """The newcomer's page says so."""
+    for name, (ours, theirs) in pairs().items():
+        assert not [line for line in parameters(ours, theirs) if line.startswith("only there")], name
 
 
 def test_every_class_of_both_libraries_is_compared():
