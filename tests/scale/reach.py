@@ -195,9 +195,9 @@ GROUPS = (
         "sums",
         "sums",
         "1 per step",
-        "weight and sum per cluster, the K + 32 farthest rows",
-        "16(K + 32)d",
-        lambda n, d, K: 16 * (K + 32) * (d + 2),
+        "weight and sum per cluster; 32 far rows while a cluster is empty",
+        "8K(d + 1)",
+        lambda n, d, K: 8 * K * (d + 1),
         SAMPLE_WORDS + ", labels of all rows",
         lambda n, d, K: _sample(n, d, K) + 4 * n,
     ),
@@ -370,9 +370,9 @@ def _tapped(travels: list[Travel]) -> Iterator[None]:
     """Note the bytes of all that partitions send."""
     run = dask_blocks.run_on_partitions
 
-    def tapped(owner: str, work: Any, parts: list[Any], first_number: int = 0) -> Iterator[Any]:
+    def tapped(owner: str, work: Any, parts: list[Any], *more: Any, **named: Any) -> Iterator[Any]:
         sizes = []
-        for found in run(owner, work, parts, first_number):
+        for found in run(owner, work, parts, *more, **named):
             sizes.append(len(cloudpickle.dumps(found)))
             yield found
         travels.append(Travel(_name_of(work), max(sizes, default=0), len(cloudpickle.dumps(work))))
@@ -389,7 +389,7 @@ def _tapped(travels: list[Travel]) -> Iterator[None]:
 
 def _name_of(work: Any) -> str:
     """Return the name of the statistic that is summed."""
-    function = work.args[1] if hasattr(work, "func") and work.func is dask_blocks._sum_partition else work
+    function = work.args[1].args[0] if getattr(work, "func", None) is dask_blocks._read_and_sum else work
     while hasattr(function, "func"):
         function = function.args[0] if function.func.__name__ == "_scanned" else function.func
     return str(getattr(function, "__qualname__", function))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import partial, wraps
+from functools import wraps
 from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -267,16 +267,20 @@ def _lazily(method: str, function: Callable[[Any], Any], estimator: Any, X: Any)
     found = function(sample)  # shape and type of a result
     several = isinstance(found, tuple)
     likes = [np.asarray(like) for like in (found if several else (found,))]
+    names = [_result_names(estimator, method, like) if of_frame else None for like in likes]
     shared = dask.delayed(_Shared(function))  # one copy per worker, not one per partition
-    call = dask.delayed(_of_part, pure=False, nout=len(likes) if several else None)
-    answers = [call(shared, part, [like[:0] for like in likes], several) for part in parts]
-    columns: list[list[Any]] = [[answer[k] for answer in answers] for k in range(len(likes))] if several else [answers]
+    call = dask.delayed(_of_part, pure=False, nout=len(likes))
+    answers = [call(shared, part, [like[:0] for like in likes], names if of_frame else None) for part in parts]
+    columns = [[answer[k] for answer in answers] for k in range(len(likes))]
     if of_frame:
-        join = partial(_joined_frame, estimator, method, X, parts)
+        import dask.dataframe as dd
+
+        metas = [_with_index(X._meta, like[:0], given) for like, given in zip(likes, names, strict=True)]
+        options: dict[str, Any] = {"divisions": X.divisions, "verify_meta": False}
+        found = tuple(dd.from_delayed(c, meta=meta, **options) for c, meta in zip(columns, metas, strict=True))
     else:
-        join = partial(_joined_array, X.chunks[0])
-    collections = tuple(join(column, like) for column, like in zip(columns, likes, strict=True))
-    return collections if several else collections[0]
+        found = tuple(_joined_array(X.chunks[0], c, like) for c, like in zip(columns, likes, strict=True))
+    return found if several else found[0]
 
 
 class _Shared:
@@ -286,10 +290,13 @@ class _Shared:
         self.function = function
 
 
-def _of_part(shared: _Shared, part: Any, nothing: list[NDArray[Any]], several: bool) -> Any:
-    if len(part):
-        return shared.function(part)
-    return tuple(nothing) if several else nothing[0]
+def _of_part(shared: _Shared, part: Any, nothing: list[NDArray[Any]], names: list[Any] | None) -> tuple[Any, ...]:
+    """Return the results of one partition; with `names` as columns beside its index."""
+    found = shared.function(part) if len(part) else tuple(nothing)
+    answers = found if isinstance(found, tuple) else (found,)
+    if names is None:
+        return answers
+    return tuple(_with_index(part, answer, given) for answer, given in zip(answers, names, strict=True))
 
 
 def _joined_array(heights: tuple[Any, ...], answers: list[Any], like: NDArray[Any]) -> Any:
@@ -302,30 +309,23 @@ def _joined_array(heights: tuple[Any, ...], answers: list[Any], like: NDArray[An
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
-def _joined_frame(estimator: Any, method: str, X: Any, parts: list[Any], answers: list[Any], like: NDArray[Any]) -> Any:
-    import dask
-    import dask.dataframe as dd
-
-    names = _result_names(estimator, method, like.shape[1]) if like.ndim == 2 else None
-    meta = _with_index(X._meta, like[:0], names)
-    call = dask.delayed(_with_index, pure=False)
-    pieces = [call(part, answer, names) for part, answer in zip(parts, answers, strict=True)]
-    return dd.from_delayed(pieces, meta=meta, divisions=X.divisions, verify_meta=False)
-
-
 def _with_index(part: Any, answer: Any, names: list[Any] | None) -> Any:
     import pandas as pd
 
     values = np.asarray(answer)
-    if values.ndim == 1:
-        return pd.Series(values, index=part.index)
-    if names is None:
-        raise DataError(f"a result of {values.ndim} dimensions is no column of a frame; pass X.to_dask_array().")
-    return pd.DataFrame(values, index=part.index, columns=names)
+    return pd.Series(values, index=part.index) if names is None else pd.DataFrame(values, part.index, names)
 
 
-def _result_names(estimator: Any, method: str, width: int) -> list[Any]:
+def _result_names(estimator: Any, method: str, like: NDArray[Any]) -> list[Any] | None:
     """Return names for the columns of a result: labels of classes, those of a transformer, or numbers."""
+    if like.ndim == 1:
+        return None
+    if like.ndim > 2:
+        raise DataError(
+            f"{type(estimator).__name__}: {method} gives {like.ndim - 1} dimensions per row, which a Dask frame cannot "
+            "hold. Pass X.to_dask_array(lengths=True)."
+        )
+    width = like.shape[1]
     classes = getattr(estimator, "classes_", None)
     if "transform" not in method and classes is not None and np.ndim(classes) == 1 and len(classes) == width:
         return list(np.asarray(classes).tolist())
