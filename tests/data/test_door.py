@@ -348,3 +348,13 @@ def test_prediction_takes_every_frame_with_the_columns_of_the_fit():
     fitted = MeanRegressor().fit(pandas_frame(), TARGETS)
     for container in ("pandas", "pandas int", "polars", "arrow", "narwhals"):
         assert fitted.predict(CONTAINERS[container]()).shape == (5,)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_array_at_an_odd_address_is_read_as_any_other(order):
+    """What came over a network may lie at any address; BLAS is not asked for it, and other loops round otherwise."""
+    X = np.asarray(np.random.default_rng(0).normal(size=(300, 3)), order=order)
+    odd = np.frombuffer(b"x" + X.tobytes(order="A"), dtype=np.float64, offset=1).reshape(X.shape, order=order)
+    assert not odd.flags.aligned
+    read = read_features(MeanRegressor().fit(X, X[:, 0]), odd)
+    assert read.flags.aligned and read.strides == X.strides and np.array_equal(read, X)

@@ -264,7 +264,7 @@ def test_a_rowwise_method_on_dask_is_lazy(frame):
     table = dd.from_pandas(frame, npartitions=4).map_partitions(spy, meta=frame.iloc[:0])
     loaded.clear()
     found = Sum().predict(table)
-    assert isinstance(found, da.Array) and found.ndim == 1 and found.dtype == float
+    assert isinstance(found, dd.Series) and found.dtype == float and found.divisions == table.divisions
     assert loaded == []
     assert np.array_equal(found.compute(), X.sum(axis=1)) and sum(loaded) == 500
     array = Sum().predict(da.from_array(X, chunks=(90, 2)))
@@ -272,6 +272,23 @@ def test_a_rowwise_method_on_dask_is_lazy(frame):
     assert np.array_equal(array.compute(), X.sum(axis=1))
     words = Sign().predict(table)
     assert words.compute().tolist() == Sign().predict(X).tolist()
+
+
+def test_lazy_results_keep_the_index_and_say_what_they_are(frame):
+    table = dd.from_pandas(frame.set_index(frame.index + 7), npartitions=4)
+    one, both = Sum().two(table, shift=2.0)
+    assert isinstance(one, dd.Series) and isinstance(both, dd.DataFrame) and list(both.columns) == [0, 1]
+    for found in (one, both):
+        assert found.divisions == table.divisions
+        computed = found.compute()
+        assert computed.index.equals(frame.index + 7)
+        pd.testing.assert_index_equal(found._meta.index[:0], computed.index[:0])
+    assert both.dtypes.tolist() == both.compute().dtypes.tolist() == [float, float]
+    joined = table.assign(p=one).compute()  # the same divisions: no shuffle
+    assert np.array_equal(joined.p, frame[["x0", "x1", "x2"]].to_numpy().sum(axis=1))
+    lower, upper = Sum().two(da.from_array(frame[["x0", "x1", "x2"]].to_numpy(), chunks=(90, 3)), shift=2.0)
+    assert lower.chunks == ((90, 90, 90, 90, 90, 50),) and upper.shape == (500, 2)
+    assert np.array_equal(upper.compute(), both.compute())
 
 
 def test_empty_partitions_give_no_predictions(frame):

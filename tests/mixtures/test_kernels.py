@@ -40,7 +40,7 @@ def test_rows_get_the_nearest_centre_with_true_bounds():
     assert (state.lower <= np.sqrt(others) * (1 + 1e-6)).all()
     np.testing.assert_allclose(state.counts, np.bincount(state.labels, minlength=7))
     sums, counts = np.zeros((7, 3)), np.zeros(7)
-    sum_rows(X, state.labels, NONE, np.zeros(3), counts, sums)
+    sum_rows(X, state.labels, NONE, np.zeros(sums.shape), counts, sums)
     np.testing.assert_allclose(state.sums, sums, atol=1e-12)
 
 

@@ -1,7 +1,8 @@
 """Blocks on Dask: every partition is summed where it lies, and only sums travel.
 
 With a `distributed.Client` the partitions are worked on by its cluster, which computes again what a dead worker held;
-without one, by Dask's own threads. The sums of the partitions are merged in their order.
+without one, by Dask's own threads. The sums of the partitions are merged in their order. Fits of several passes keep
+the rows on the workers (`dask_kept.py`).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import islice
 from typing import Any
@@ -21,6 +23,7 @@ from ..core.estimator import StopFlag
 from ..core.threads import one_thread_blas
 from .arrays import as_numbers
 from .blocks import Block, Blocks, Part
+from .dask_kept import KeptParts, cancel, run_on_groups
 from .door import encode_classes, require_target
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .frames import listed, open_frame, read_frame, read_series
@@ -160,19 +163,20 @@ class DaskBlocks(ExternalBlocks):
         self.of_class = of_class
         self._starts = [0] * len(parts)  # first row of each partition, among those of positive weight; 0 until known
         self._head_partition = 0
+        self._kept = KeptParts()
 
     def reweighted(self, of_class: NDArray[np.float64]) -> DaskBlocks:
         """Return the same rows, with their weights times the weight of their class."""
         other = DaskBlocks(self.parts, self.read, self.n_columns, of_class)
         other.sums = self.scanned()
         other._starts = self._starts
+        other._kept = self._kept
         return other
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
-        work = partial(_sum_partition, self.read, statistic, merge, self.rows, self.of_class, self._starts)
         total: list[Any] = []
         heights = [0]
-        for height, found in run_on_partitions(self.owner, work, self.parts):
+        for height, found in self._results(partial(_sum_part, statistic, merge, self.rows, self.of_class)):
             heights.append(height)
             total = [merge(total[0], found[0])] if total and found else total or found
         if not total:
@@ -180,12 +184,36 @@ class DaskBlocks(ExternalBlocks):
         self._starts = np.cumsum(heights[:-1]).tolist()
         return total[0]
 
+    def _results(self, work: Callable[[Part, int, int], Any]) -> Iterator[Any]:
+        """Yield the result of each partition, in order: of kept rows, if there are several passes and room for them."""
+        client = _current_client() if self.sums is not None else None
+        if client is None or not self._keeps(client):
+            yield from run_on_partitions(self.owner, partial(_read_and_sum, self.read, work), self.parts, self._starts)
+            return
+        with _told(self.owner) as gone:
+            wait_for = partial(_result, client, gone=gone)
+            yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES)
+
+    def _keeps(self, client: Any) -> bool:
+        sums = self.scanned()
+        n_bytes = 8.0 * sums.n_rows * (self.n_columns + 2)
+
+        def load() -> list[Any]:
+            import dask
+
+            call = dask.delayed(_call, pure=False)
+            parts = [call(self.read, part, number) for number, part in enumerate(self.parts)]
+            return list(client.compute(parts, retries=_RETRIES))
+
+        with _told(self.owner):
+            return self._kept.keep(client, load, n_bytes)
+
     def _maker(self) -> Any:
         return self.read
 
     def _first_block(self) -> Block:
         for number, part in enumerate(self.parts):
-            found = next(run_on_partitions(self.owner, partial(_head, self.read), [part], number))
+            found = next(run_on_partitions(self.owner, partial(_head, self.read), [part], first_number=number))
             if found is not None:
                 self._head_partition = number
                 return found  # type: ignore[no-any-return]
@@ -203,24 +231,21 @@ def _head(read: Reader, raw: tuple[Any, Any, Any], number: int) -> Block | None:
     return Block(*part, 0) if len(part.X) else None
 
 
-def _sum_partition(
-    read: Reader,
-    statistic: Any,
-    merge: Any,
-    rows: int,
-    of_class: Any,
-    starts: list[int],
-    raw: tuple[Any, Any, Any],
-    number: int,
+def _read_and_sum(
+    read: Reader, work: Callable[[Part, int, int], Any], raw: tuple[Any, Any, Any], number: int, start: int
+) -> Any:
+    """Return what `work` makes of the rows of one partition. Runs on a worker."""
+    return work(read(raw, number), number, start)
+
+
+def _sum_part(
+    statistic: Any, merge: Any, rows: int, of_class: Any, part: Part, number: int, start: int
 ) -> tuple[int, list[Any]]:
     """Return the height of one partition and the sum over it, or nothing if it is empty. Runs on a worker."""
-    part = read(raw, number)
     if not len(part.X):
         return 0, []
     blocks = Blocks([part], rows=rows)
-    numbered = (
-        block._replace(start=block.start + starts[number]) for block in map(blocks.__getitem__, range(len(blocks)))
-    )
+    numbered = (block._replace(start=block.start + start) for block in map(blocks.__getitem__, range(len(blocks))))
     with one_thread_blas():
         try:
             found = (statistic(block if of_class is None else reweighted_block(block, of_class)) for block in numbered)
@@ -230,13 +255,24 @@ def _sum_partition(
 
 
 def run_on_partitions(
-    owner: str, work: Callable[[Any, int], Any], parts: list[Any], first_number: int = 0
+    owner: str,
+    work: Callable[..., Any],
+    parts: list[Any],
+    starts: list[int] | None = None,
+    first_number: int = 0,
 ) -> Iterator[Any]:
-    """Yield `work(partition, number)` in order, computed by the current client's cluster or by Dask's threads."""
+    """Yield `work(partition, number)` in order, computed by the current client's cluster or by Dask's threads.
+
+    With `starts`, one for each partition, it is `work(partition, number, start)`.
+    """
     import dask
 
     call = dask.delayed(_call, pure=False)
-    tasks = [call(work, part, number) for number, part in enumerate(parts, first_number)]
+    extras = [()] * len(parts) if starts is None else [(start,) for start in starts]
+    tasks = [
+        call(work, part, number, *extra)
+        for number, (part, extra) in enumerate(zip(parts, extras, strict=True), first_number)
+    ]
     client = _current_client()
     if client is not None:
         yield from _on_cluster(owner, client, tasks)
@@ -251,8 +287,8 @@ def run_on_partitions(
             raise DataError(f"{owner}: a partition could not be computed: {_first_line(error)}") from error
 
 
-def _call(work: Callable[[Any, int], Any], part: Any, number: int) -> Any:
-    return work(part, number)
+def _call(work: Callable[..., Any], part: Any, number: int, *extra: int) -> Any:
+    return work(part, number, *extra)
 
 
 def _current_client() -> Any:
@@ -266,24 +302,33 @@ def _current_client() -> Any:
 
 
 def _on_cluster(owner: str, client: Any, tasks: list[Any]) -> Iterator[Any]:
-    gone = f"{owner}: the Dask cluster went away before the work was done. Start it again, and repeat the call."
     futures: list[Any] = []
     waiting = iter(tasks)
+    with _told(owner) as gone:
+        try:
+            # Only some partitions at a time, in order: sums that wait for their turn fill the workers' memory.
+            window = 2 + 2 * sum(client.nthreads().values())
+            while True:
+                more = list(islice(waiting, window - len(futures))) if len(futures) <= window // 2 else []
+                futures += client.compute(more, retries=_RETRIES) if more else []
+                if not futures:
+                    return
+                yield _result(client, futures[0], gone=gone)
+                del futures[0]
+        finally:
+            if futures:
+                cancel(client, futures)
+
+
+@contextmanager
+def _told(owner: str) -> Iterator[str]:
+    """Say in the estimator's name what went wrong on the cluster; gives the words for a cluster that is gone."""
+    gone = f"{owner}: the Dask cluster went away before the work was done. Start it again, and repeat the call."
     try:
-        # Only some partitions at a time, in order: sums that wait for their turn fill the workers' memory.
-        window = 2 + 2 * sum(client.nthreads().values())
-        while True:
-            more = list(islice(waiting, window - len(futures))) if len(futures) <= window // 2 else []
-            futures += client.compute(more, retries=_RETRIES) if more else []
-            if not futures:
-                return
-            yield _result(client, futures[0], gone)
-            del futures[0]
+        yield gone
     except (LearnableError, BadCellError, KeyboardInterrupt, GeneratorExit):
-        _cancel(client, futures)
         raise
     except BaseException as error:
-        _cancel(client, futures)
         kind = type(error).__name__
         if kind == "KilledWorker":
             raise DataError(
@@ -314,13 +359,6 @@ def _result(client: Any, future: Any, gone: str) -> Any:
             deserted = deserted or time.monotonic()
             if time.monotonic() - deserted > _PATIENCE:
                 raise DataError(gone)
-
-
-def _cancel(client: Any, futures: list[Any]) -> None:
-    try:
-        client.cancel(futures, force=True)
-    except Exception:  # the cluster may be gone; nothing is left to cancel then
-        return
 
 
 def _first_line(error: BaseException) -> str:

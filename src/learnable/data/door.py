@@ -221,6 +221,10 @@ def read_features(
         table = _convert(estimator, X, sparse, reset)
     if check_finite and not get_config()["assume_finite"]:
         _require_allowed(estimator, table, missing, infinite)
+    if isinstance(table, np.ndarray) and not table.flags.aligned:
+        table = table.copy(
+            order="K"
+        )  # BLAS takes no odd addresses, as what came over a network may have: other last bits
     return bound_infinity(table) if infinite else table
 
 

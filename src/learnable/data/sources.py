@@ -132,11 +132,31 @@ def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -
     read = Reader(owner, names, target_name, weight_name)
     classes = totals = None
     if target == "classes":
-        classes, totals = labels_on_dask(read, triples)
+        classes, totals = _labels_alone(read, X, triples, y, sample_weight, columns)
         read.classes = classes
     blocks = DaskBlocks(triples, read, n_columns)
     blocks.n_targets = 0 if y is None else 1
     return Opened(blocks, names, classes, totals)
+
+
+def _labels_alone(
+    read: Reader, X: Any, triples: list[Any], y: Any, sample_weight: Any, columns: list[list[Any]]
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the labels and their weights, from these columns alone where they can be had without the others."""
+    import dask
+
+    pack = dask.delayed(_pack, pure=False)
+    given = [value for value in (y, sample_weight) if value is not None]
+    named = [value for value in given if isinstance(value, str)]
+    if named and len(named) < len(given):
+        return labels_on_dask(read, triples)
+    alone = X[named].to_delayed() if named else [None] * len(triples)
+    if len(alone) != len(triples):  # Dask joins partitions of few columns
+        columns = [[None] * len(alone) for _ in columns]
+    try:
+        return labels_on_dask(read, [pack(*triple) for triple in zip(alone, *columns, strict=True)])
+    except DataError:
+        return labels_on_dask(read, triples)  # what is wrong is said better where all columns are seen
 
 
 def labels_on_dask(read: Reader, triples: list[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -199,7 +219,10 @@ def _check_names(owner: str, columns: list[str], *names: Any) -> None:
 
 
 def rowwise(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method of one table argument take paths (the result is an array) and Dask (the result is lazy)."""
+    """Let a method of one table argument take paths (the result is an array) and Dask (the result is lazy).
+
+    Of a Dask array the result is a Dask array, of a Dask frame a series or a frame with its index and divisions.
+    """
 
     @wraps(method)
     def over_rows(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -209,7 +232,7 @@ def rowwise(method: Callable[..., Any]) -> Callable[..., Any]:
             check_is_fitted(self)  # before a path is looked at
         if is_dask(X):
             as_it_is_now = copy(self)  # a later fit must not change what is computed then
-            return _lazily(lambda part: method(as_it_is_now, part, *args, **kwargs), self, X)
+            return _lazily(method.__name__, lambda part: method(as_it_is_now, part, *args, **kwargs), self, X)
         names = list(getattr(self, "feature_names_in_", []))
         found = [method(self, piece, *args, **kwargs) for piece in pieces_of(type(self).__name__, X, names)]
         if not found:
@@ -221,34 +244,95 @@ def rowwise(method: Callable[..., Any]) -> Callable[..., Any]:
     return over_rows
 
 
-def _lazily(function: Callable[[Any], Any], estimator: Any, X: Any) -> Any:
-    """Return the results of all partitions as one Dask array."""
-    import dask
-    import dask.array as da
+def _lazily(method: str, function: Callable[[Any], Any], estimator: Any, X: Any) -> Any:
+    """Return the results of all partitions: as a Dask array of an array, as a series or a frame of a frame.
 
-    if is_dask_frame(X):
+    Series and frames keep the index and the divisions of X, so that `X.assign(prediction=model.predict(X))` needs no
+    shuffle. A method of several results gives a tuple of collections.
+    """
+    import dask
+
+    owner = type(estimator).__name__
+    of_frame = is_dask_frame(X)
+    if of_frame:
         names = list(getattr(estimator, "feature_names_in_", X.columns))
-        _check_names(type(estimator).__name__, list(X.columns), *names)
+        _check_names(owner, list(X.columns), *names)
         X = X[names]
         parts = X.to_delayed()
-        heights = [np.nan] * X.npartitions
         sample = X._meta_nonempty
     else:
-        X = _whole_rows(type(estimator).__name__, X)
+        X = _whole_rows(owner, X)
         parts = X.to_delayed().ravel().tolist()
-        heights = list(X.chunks[0])
         sample = np.zeros((1, X.shape[1]), dtype=X.dtype)
-    like = np.asarray(function(sample))  # shape and type of a result
-    call = dask.delayed(_of_part, pure=False)
+    found = function(sample)  # shape and type of a result
+    several = isinstance(found, tuple)
+    likes = [np.asarray(like) for like in (found if several else (found,))]
+    names = [_result_names(estimator, method, like) if of_frame else None for like in likes]
+    shared = dask.delayed(_Shared(function))  # one copy per worker, not one per partition
+    call = dask.delayed(_of_part, pure=False, nout=len(likes))
+    answers = [call(shared, part, [like[:0] for like in likes], names if of_frame else None) for part in parts]
+    columns = [[answer[k] for answer in answers] for k in range(len(likes))]
+    if of_frame:
+        import dask.dataframe as dd
+
+        metas = [_with_index(X._meta, like[:0], given) for like, given in zip(likes, names, strict=True)]
+        options: dict[str, Any] = {"divisions": X.divisions, "verify_meta": False}
+        found = tuple(dd.from_delayed(c, meta=meta, **options) for c, meta in zip(columns, metas, strict=True))
+    else:
+        found = tuple(_joined_array(X.chunks[0], c, like) for c, like in zip(columns, likes, strict=True))
+    return found if several else found[0]
+
+
+class _Shared:
+    """A function as a value of its own in the graph of Dask, which would call a bare one."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+
+def _of_part(shared: _Shared, part: Any, nothing: list[NDArray[Any]], names: list[Any] | None) -> tuple[Any, ...]:
+    """Return the results of one partition; with `names` as columns beside its index."""
+    found = shared.function(part) if len(part) else tuple(nothing)
+    answers = found if isinstance(found, tuple) else (found,)
+    if names is None:
+        return answers
+    return tuple(_with_index(part, answer, given) for answer, given in zip(answers, names, strict=True))
+
+
+def _joined_array(heights: tuple[Any, ...], answers: list[Any], like: NDArray[Any]) -> Any:
+    import dask.array as da
+
     arrays = [
-        da.from_delayed(call(function, part, like[:0]), shape=(height, *like.shape[1:]), dtype=like.dtype)
-        for part, height in zip(parts, heights, strict=True)
+        da.from_delayed(answer, shape=(height, *like.shape[1:]), dtype=like.dtype)
+        for answer, height in zip(answers, heights, strict=True)
     ]
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
 
-def _of_part(function: Callable[[Any], Any], part: Any, nothing: NDArray[Any]) -> Any:
-    return function(part) if len(part) else nothing
+def _with_index(part: Any, answer: Any, names: list[Any] | None) -> Any:
+    import pandas as pd
+
+    values = np.asarray(answer)
+    return pd.Series(values, index=part.index) if names is None else pd.DataFrame(values, part.index, names)
+
+
+def _result_names(estimator: Any, method: str, like: NDArray[Any]) -> list[Any] | None:
+    """Return names for the columns of a result: labels of classes, those of a transformer, or numbers."""
+    if like.ndim == 1:
+        return None
+    if like.ndim > 2:
+        raise DataError(
+            f"{type(estimator).__name__}: {method} gives {like.ndim - 1} dimensions per row, which a Dask frame cannot "
+            "hold. Pass X.to_dask_array(lengths=True)."
+        )
+    width = like.shape[1]
+    classes = getattr(estimator, "classes_", None)
+    if "transform" not in method and classes is not None and np.ndim(classes) == 1 and len(classes) == width:
+        return list(np.asarray(classes).tolist())
+    if method == "transform" and hasattr(estimator, "get_feature_names_out"):
+        names = list(estimator.get_feature_names_out())
+        return names if len(names) == width else list(range(width))
+    return list(range(width))
 
 
 def pieces_of(owner: str, X: Any, names: list[str]) -> Iterator[Any]:

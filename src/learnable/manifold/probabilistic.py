@@ -44,12 +44,10 @@ class Incomplete(NamedTuple):
 
 
 def has_gaps(table: Table) -> bool:
-    """Tell whether values are missing; of tables that are not in memory, by one pass."""
+    """Tell whether values are missing; of tables that are not in memory the first pass counts rows with NaN."""
     if table.X is not None:
         return not sp.issparse(table.X) and bool(np.isnan(table.X).any())
-    from ..data.blocks import map_reduce
-
-    return bool(map_reduce(table.blocks, lambda block: bool(np.isnan(block.X).any()), lambda a, b: a or b))
+    return bool(table.blocks.scanned().scan.bad_rows)
 
 
 def fit_incomplete(

@@ -169,14 +169,14 @@ def relabel_row(
 
 
 @kernel
-def sum_rows(X: Array, labels: Array, weight: Array, origin: Array, counts: Array, sums: Array) -> None:
-    """Add up the rows of each cluster, less the origin. OUT counts (K,), sums (K, d)."""
+def sum_rows(X: Array, labels: Array, weight: Array, origins: Array, counts: Array, sums: Array) -> None:
+    """Add up the rows of each cluster, less its origin, (K, d). OUT counts (K,), sums (K, d)."""
     for i in range(labels.size):
         k = labels[i]
         w = weight[i] if weight.size else 1.0
         counts[k] += w
         for j in range(X.shape[1]):
-            sums[k, j] += w * (X[i, j] - origin[j])
+            sums[k, j] += w * (X[i, j] - origins[k, j])
 
 
 @kernel

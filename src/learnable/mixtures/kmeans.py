@@ -318,12 +318,14 @@ class KMeans(CentreModel):
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner = type(self).__name__
         K = self.n_clusters
-        check_enough_rows(owner, table.n_rows, K)
+        if table.in_memory:  # otherwise the first pass, that of `_space`, counts the rows
+            check_enough_rows(owner, table.n_rows, K)
         if self.algorithm == "elkan" and K == 1:
             warnings.warn(
                 f"{owner}: algorithm='elkan' doesn't make sense for a single cluster.", RuntimeWarning, stacklevel=2
             )
         space = self._space(table)
+        check_enough_rows(owner, table.n_rows, K)
         rng = as_generator(self.random_state)
         starts = (self._start(space, rng, run.should_stop) for _ in range(self._restarts()))
         climber = _Climber(space, self, run)

@@ -89,15 +89,15 @@ class Lloyd:
         """Return weights and sums of the clusters and the farthest rows; and −J."""
         labels, squares = nearest_centres(block.X, centres)
         weight = np.ones(len(labels)) if block.weight is None else block.weight
-        if sp.issparse(block.X) or self.origin is None:
-            counts, sums = sums_of_clusters(
-                block.X, labels, weight, np.broadcast_to(self._origins(centres), centres.shape)
-            )
+        origins = np.ascontiguousarray(np.broadcast_to(self._origins(centres), centres.shape))
+        if sp.issparse(block.X):
+            counts, sums = sums_of_clusters(block.X, labels, weight, origins)
         else:
             counts = np.zeros(len(centres))
             sums = np.zeros(centres.shape)
-            sum_rows(block.X, labels, weight, self.origin, counts, sums)
-        far = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
+            sum_rows(block.X, labels, weight, origins, counts, sums)
+        # A cluster without any row has none in this block either: if all have some here, no far row is asked for.
+        far = np.argsort(-squares, kind="stable")[:_FAR_ROWS] if (counts <= 0).any() else np.empty(0, np.int64)
         rows = block.X[far].toarray() if sp.issparse(block.X) else block.X[far]
         return (counts, sums, Farthest(squares[far], rows, labels[far], weight[far])), -float(weight @ squares)
 
