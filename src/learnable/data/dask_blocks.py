@@ -180,6 +180,16 @@ class DaskBlocks(ExternalBlocks):
         self._starts = np.cumsum(heights[:-1]).tolist()
         return total[0]
 
+    def each(self, statistic: Callable[[Block], Any]) -> Iterator[Any]:
+        """Yield `statistic` of every block, in order, some partitions at a time."""
+        self.scanned()  # from then on blocks are numbered by the rows that are kept
+        work = partial(
+            _sum_partition, self.read, partial(_listed, statistic), _chain, self.rows, self.of_class, self._starts
+        )
+        for _, found in run_on_partitions(self.owner, work, self.parts):
+            for several in found:
+                yield from several
+
     def _maker(self) -> Any:
         return self.read
 
@@ -194,6 +204,15 @@ class DaskBlocks(ExternalBlocks):
     def _where(self, place: Any, row: int) -> str:
         partition, start = place if isinstance(place, tuple) else (self._head_partition, place)
         return f"row {start + row} of partition {partition}"
+
+
+def _listed(statistic: Callable[[Block], Any], block: Block) -> list[Any]:
+    return [statistic(block)]
+
+
+def _chain(a: list[Any], b: list[Any]) -> list[Any]:
+    a.extend(b)
+    return a
 
 
 def _head(read: Reader, raw: tuple[Any, Any, Any], number: int) -> Block | None:

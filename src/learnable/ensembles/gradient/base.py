@@ -253,7 +253,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
             self._finish(rounds, loss, old)
 
         with self._make_learner(part, loss, run) as learner:
-            boost(loss, y, part.w, learner, plan, run, rounds, self._observer(watch, keep))
+            boost(loss, y, part.w, learner, plan, run, rounds, self._observer(watch, keep), empty=part.empty)
         keep(rounds, watch)
         claim = self._claim(part)
         exact = claim <= TOLERANCE
@@ -308,7 +308,9 @@ class GradientBoosting(ExplainedTrees, Estimator):
             return Rounds(raw, [], old.steps_.tolist(), old.training_loss_.tolist(), outside)
         self.init_, start = self._start(part, y, loss)
         self.baseline_ = np.zeros(loss.n_outputs) if start.ndim == 2 else start
-        return Rounds(np.broadcast_to(start.reshape(loss.n_outputs, -1), (loss.n_outputs, n)).copy())
+        F = part.empty((loss.n_outputs, n))
+        F[:] = start.reshape(loss.n_outputs, -1)
+        return Rounds(F)
 
     def _start(self, part: Part, y: Array, loss: BoostingLoss) -> tuple[Any, Array]:
         """Return the model of the start, or None, and its scores: (K,) if they are constant, else (K, n)."""
