@@ -148,6 +148,15 @@ def total(x: NDArray[Any], w: Array | None = None, world: World = ALONE) -> floa
     return float(read_ledger(world.sum(ledger)))
 
 
+def ledgers_by_group(group: NDArray[Any], w: Array | None, n_groups: int) -> Ledger:
+    """Return the ledgers of the weights of each group (None: of ones); those of several parts may be added."""
+    ledgers = np.zeros((n_groups, LEDGER), np.int64)
+    for k in range(n_groups):
+        own = group == k
+        _add_rows(np.ones(int(own.sum())) if w is None else w[own], _NONE, np.empty(_TILE), ledgers[k])
+    return ledgers
+
+
 def count(x: NDArray[Any], world: World = ALONE) -> int:
     """Return the number of rows of all parts."""
     return int(world.sum(np.array([len(x)], np.int64))[0])

@@ -161,6 +161,12 @@ class DaskBlocks(ExternalBlocks):
         self._starts = [0] * len(parts)  # first row of each partition, among those of positive weight; 0 until known
         self._head_partition = 0
 
+    @property
+    def first_rows(self) -> list[int]:
+        """Number of the first row of each partition, among those of positive weight."""
+        self.scanned()
+        return list(self._starts)
+
     def reweighted(self, of_class: NDArray[np.float64]) -> DaskBlocks:
         """Return the same rows, with their weights times the weight of their class."""
         other = DaskBlocks(self.parts, self.read, self.n_columns, of_class)
@@ -256,7 +262,7 @@ def run_on_partitions(
 
     call = dask.delayed(_call, pure=False)
     tasks = [call(work, part, number) for number, part in enumerate(parts, first_number)]
-    client = _current_client()
+    client = current_client()
     if client is not None:
         yield from _on_cluster(owner, client, tasks)
         return
@@ -274,7 +280,8 @@ def _call(work: Callable[[Any, int], Any], part: Any, number: int) -> Any:
     return work(part, number)
 
 
-def _current_client() -> Any:
+def current_client() -> Any:
+    """Return the client of a cluster that is in use; None without one."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None

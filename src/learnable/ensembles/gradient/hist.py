@@ -14,6 +14,7 @@ LightGBM, NIPS 2017.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,9 +27,12 @@ from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Option
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...core.threads import BarrierTeam, resolve_n_jobs
+from ...data.any_order import count
+from ...data.dask_blocks import DaskBlocks, current_client
 from ...data.door import Table
 from ...data.mapped import MappedArrays
 from ...data.world import ALONE, World
+from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
 from ...trees.growth import Grown, GrowthRule
 from ...trees.histogram.bins import BinnedTable
@@ -37,9 +41,11 @@ from ...trees.histogram.merged import MergedGrower
 from ...trees.layout import Trees
 from ...trees.table import Columns
 from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
+from .checkpoint import Checkpoint
+from .cluster import fit_on_cluster
 from .driver import Rounds, power_of_two
 from .exact import ExactLearner
-from .losses import BoostingLoss
+from .losses import BoostingLoss, ends_of
 from .settings import (
     SHARE,
     Part,
@@ -243,6 +249,13 @@ class HistBoosting(GradientBoosting):
         default="auto",
     )
 
+    checkpoint: Any = param(
+        Nothing() | Matches(lambda v: isinstance(v, (str, os.PathLike)), "a path"),
+        "A file for the rounds so far of a fit on a Dask cluster. A fit of the same data and parameters that finds it "
+        "goes on from there; a fit that ends well removes it.",
+        default=None,
+    )
+
     _infinite = True
     n_iter_: int = fitted("int", "Rounds that are kept.")
 
@@ -260,15 +273,16 @@ class HistBoosting(GradientBoosting):
             return None
         return Stopping(self.validation_fraction, self.n_iter_no_change, self.tol, self.scoring)
 
-    def _exact_sums(self, part: Part) -> bool:
+    def _exact_sums(self, part: Part, world: World = ALONE) -> bool:
         """Tell whether histograms are sums in float64: of few rows, and where weights are too wide to be rounded."""
-        wide = part.w is not None and float(part.w.max()) > 1e3 * float(part.w.min())
-        return bool(wide or self.histogram == "float64" or part.X.shape[0] <= _FEW_ROWS)
+        n_rows = count(part.y, world)
+        low, high = (1.0, 1.0) if part.w is None else ends_of(part.w, world)
+        return bool(high > 1e3 * low or self.histogram == "float64" or n_rows <= _FEW_ROWS)
 
-    def _claim(self, part: Part) -> float:
-        return TOLERANCE if self._exact_sums(part) or self.direction == "inner-product" else ROUNDED
+    def _claim(self, part: Part, world: World = ALONE) -> float:
+        return TOLERANCE if self._exact_sums(part, world) or self.direction == "inner-product" else ROUNDED
 
-    def _rule(self, n_outputs: int, part: Part) -> HistogramRule:
+    def _rule(self, n_outputs: int, part: Part, world: World = ALONE) -> HistogramRule:
         """Return what the trees may do."""
         second = self.direction == "newton"
         if self.gamma > 0 and not second:
@@ -279,7 +293,7 @@ class HistBoosting(GradientBoosting):
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-            min_hessian=least_hessian(self, part.w) if second else 0.0,
+            min_hessian=least_hessian(self, part.w, world) if second else 0.0,
             reg_lambda=self._lambda() if second else 0.0,
             gamma=self.gamma,
             growth=self.growth,
@@ -289,7 +303,7 @@ class HistBoosting(GradientBoosting):
             columns_per_level=self.max_features_level,
             columns_per_node=self.max_features,
             category_smoothing=self.category_smoothing,
-            histogram="float64" if self._exact_sums(part) else "auto",
+            histogram="float64" if self._exact_sums(part, world) else "auto",
         )
 
     def _lambda(self) -> float:
@@ -319,6 +333,19 @@ class HistBoosting(GradientBoosting):
             y, w = y[fit], None if w is None else w[fit]
         y, w = arrays.copy(y), None if w is None else arrays.copy(w)
         return Part(coded, y, w, arrays.empty), held, stopping
+
+    def _fit_on_cluster(self, table: Table, run: Run) -> Certificate:
+        """Fit on a Dask collection whose rows stay on the workers."""
+        self._refuse_what_needs_rows(run)
+        checkpoint = Checkpoint(type(self).__name__, self.checkpoint)
+        seed = checkpoint.seed() if self.random_state is None else None
+        self.seed_ = seed_of(self.random_state) if seed is None else seed
+        held = None if self._validation is None else self._read_validation(*self._validation)
+        observe = RoundLines(self, None) if self.verbose > 1 else None
+        found = fit_on_cluster(self, table, run, checkpoint, held, observe)
+        self._store(found.rounds, None, 0, found.seen)
+        self._finish(found.rounds, found.loss, None)
+        return self._certified(found.claim)
 
     def _refuse_what_needs_rows(self, run: Run) -> None:
         owner = type(self).__name__
@@ -360,11 +387,14 @@ class HistBoosting(GradientBoosting):
         self.n_iter_ = len(self.steps_)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        with MappedArrays(type(self).__name__) as self._arrays:
-            try:
-                certificate = super()._fit(table, run)
-            finally:
-                del self._arrays
+        if not table.in_memory and isinstance(table.blocks, DaskBlocks) and current_client() is not None:
+            certificate = self._fit_on_cluster(table, run)
+        else:
+            with MappedArrays(type(self).__name__) as self._arrays:
+                try:
+                    certificate = super()._fit(table, run)
+                finally:
+                    del self._arrays
         if self.verbose:
             losses = f"training loss {self.training_loss_[-1]:.6g}"
             print(f"{type(self).__name__}: {self._rounds_done()} rounds, {losses}")

@@ -11,6 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ...core.declare import Matches, Number, Options, optional
 from ...core.errors import DataError, ParameterError
@@ -59,6 +60,20 @@ def least_hessian(model: Any, w: Array | None, world: World = ALONE) -> float:
     if isinstance(model.loss, str) and model.loss == "log_loss":
         return EACH_ROW * model.min_samples_leaf * (1.0 if w is None else mean(w, None, world))
     return _LEAST
+
+
+def class_factors(owner: str, class_weight: Any, classes: Any, totals: list[float]) -> Array:
+    """Return the factor on the weight of each class: given, or such that all classes weigh the same."""
+    if isinstance(class_weight, str):
+        weight = np.array(totals)
+        return np.asarray(weight.sum() / (len(weight) * weight))
+    try:
+        factor = np.asarray(compute_sample_weight(class_weight, np.asarray(classes, dtype=object)), np.float64)
+    except (ValueError, TypeError) as error:
+        raise ParameterError(f"{owner}: class_weight: {error}") from error
+    if (factor < 0).any() or not np.isfinite(factor).all() or not factor.any():
+        raise ParameterError(f"{owner}: class_weight must hold weights >= 0, not all zero; got {class_weight!r}.")
+    return factor
 
 
 def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs: int) -> NDArray[np.int8] | None:
