@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -238,10 +239,20 @@ class ClusterFit:
                 fruitless = 0 if len(kept.steps) > before else fruitless + 1
                 if fruitless >= _TRIES or not self._is_alive():
                     raise DataError(self._lost(kept, checkpoint, error)) from error
+            except BaseException:
+                self._release()
+                raise
             finally:
                 attempt.end()
+        self._release()
         checkpoint.remove()
         return kept
+
+    def _release(self) -> None:
+        """Let the workers forget the codes."""
+        with suppress(Exception):  # the cluster may be gone; nothing is left to forget then
+            self.client.cancel(self.codes, force=True)
+        self.codes = []
 
     def _seconds(self) -> float:
         deadline = self.run.seconds_left
@@ -298,12 +309,9 @@ class _Attempt:
         self.ranks = slots[: len(self.groups)]
         self.threads = threads
         fit.codes = [code if _is_there(code) else None for code in fit.codes] or [None] * len(fit.tasks)
-        for group, address in zip(self.groups, self.ranks, strict=True):
-            for number in group:
-                if fit.codes[number] is None:
-                    fit.codes[number] = self.client.compute(
-                        fit.tasks[number], workers=[address], allow_other_workers=True, retries=_RETRIES
-                    )
+        for number, task in enumerate(fit.tasks):
+            if fit.codes[number] is None:  # anywhere: a worker that is named would bind the source of the partition too
+                fit.codes[number] = self.client.compute(task, retries=_RETRIES)
         host = _host_of(self.ranks[0])
         try:
             found = self.client.run(open_server, self.name, host, workers=[self.ranks[0]])
@@ -387,13 +395,13 @@ class _Attempt:
 
     def end(self) -> None:
         """Let the workers forget what they hold; parts that wait for others are ended."""
-        try:
+        with suppress(Exception):  # the cluster may be gone; nothing is left to end then
+            self.client.cancel(self.futures, force=True)
+        self.futures = []
+        with suppress(Exception):
             here = [address for address in dict.fromkeys(self.ranks) if address in self.fit.workers()]
             if here:
                 self.client.run(forget, self.name, workers=here, on_error="ignore")
-            self.client.cancel(self.futures, force=True)
-        except Exception:  # the cluster may be gone; nothing is left to end then
-            return
 
 
 def share_out(heights: list[int], n_parts: int) -> list[list[int]]:
