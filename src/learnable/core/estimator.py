@@ -238,6 +238,11 @@ class Run:
         self.told_to_stop |= passed
         return passed
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Time until the deadline; None without one."""
+        return None if self._deadline is None else self._deadline - time.perf_counter()
+
     def should_stop(self) -> bool:
         """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""
         return self.flag.raised or self.out_of_time

@@ -78,6 +78,11 @@ def strict_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _declare(function, {"fastmath": frozenset({"contract"}), "error_model": "numpy"})
 
 
+def lean_strict_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a strict kernel that allocates nothing, to be called by lean ones."""
+    return _declare(function, {"_nrt": False, "fastmath": frozenset({"contract"}), "error_model": "numpy"})
+
+
 def intrinsic(name: str) -> Any:
     """Return a name that kernels may call and that stands for `core.intrinsics.<name>`, without importing Numba."""
     return Intrinsic(name)

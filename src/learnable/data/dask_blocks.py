@@ -165,6 +165,12 @@ class DaskBlocks(ExternalBlocks):
         self._head_partition = 0
         self._kept = KeptParts()
 
+    @property
+    def first_rows(self) -> list[int]:
+        """Number of the first row of each partition, among those of positive weight."""
+        self.scanned()
+        return list(self._starts)
+
     def reweighted(self, of_class: NDArray[np.float64]) -> DaskBlocks:
         """Return the same rows, with their weights times the weight of their class."""
         other = DaskBlocks(self.parts, self.read, self.n_columns, of_class)
@@ -186,7 +192,7 @@ class DaskBlocks(ExternalBlocks):
 
     def _results(self, work: Callable[[Part, int, int], Any]) -> Iterator[Any]:
         """Yield the result of each partition, in order: of kept rows, if there are several passes and room for them."""
-        client = _current_client() if self.sums is not None else None
+        client = current_client() if self.sums is not None else None
         if client is None or not self._keeps(client):
             yield from run_on_partitions(self.owner, partial(_read_and_sum, self.read, work), self.parts, self._starts)
             return
@@ -208,6 +214,15 @@ class DaskBlocks(ExternalBlocks):
         with _told(self.owner):
             return self._kept.keep(client, load, n_bytes)
 
+    def each(self, statistic: Callable[[Block], Any]) -> Iterator[Any]:
+        """Yield `statistic` of every block, in order, some partitions at a time."""
+        self.scanned()  # from then on blocks are numbered by the rows that are kept
+        work = partial(_sum_part, partial(_listed, statistic), _chain, self.rows, self.of_class)
+        read = partial(_read_and_sum, self.read, work)
+        for _, found in run_on_partitions(self.owner, read, self.parts, self._starts):
+            for several in found:
+                yield from several
+
     def _maker(self) -> Any:
         return self.read
 
@@ -222,6 +237,15 @@ class DaskBlocks(ExternalBlocks):
     def _where(self, place: Any, row: int) -> str:
         partition, start = place if isinstance(place, tuple) else (self._head_partition, place)
         return f"row {start + row} of partition {partition}"
+
+
+def _listed(statistic: Callable[[Block], Any], block: Block) -> list[Any]:
+    return [statistic(block)]
+
+
+def _chain(a: list[Any], b: list[Any]) -> list[Any]:
+    a.extend(b)
+    return a
 
 
 def _head(read: Reader, raw: tuple[Any, Any, Any], number: int) -> Block | None:
@@ -273,7 +297,7 @@ def run_on_partitions(
         call(work, part, number, *extra)
         for number, (part, extra) in enumerate(zip(parts, extras, strict=True), first_number)
     ]
-    client = _current_client()
+    client = current_client()
     if client is not None:
         yield from _on_cluster(owner, client, tasks)
         return
@@ -291,7 +315,8 @@ def _call(work: Callable[..., Any], part: Any, number: int, *extra: int) -> Any:
     return work(part, number, *extra)
 
 
-def _current_client() -> Any:
+def current_client() -> Any:
+    """Return the client of a cluster that is in use; None without one."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None

@@ -79,6 +79,20 @@ class FileBlocks(ExternalBlocks):
         other._starts = self._starts
         return other
 
+    def targets_only(self) -> FileBlocks:
+        """Return the same rows without features: of Parquet files only targets and weights are then read."""
+        maker = self.convert
+        if not isinstance(maker, ArrowRows):
+            return self
+        columns = [name for name in (maker.target, maker.weight) if name is not None]
+        convert = ArrowRows(self.owner, [], maker.target, maker.weight, maker.classes)
+        return FileBlocks(self.owner, self.files, columns, convert, [], self.labels)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether rows may be left out for want of weight."""
+        return not isinstance(self.convert, ArrowRows) or self.convert.weight is not None
+
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
         work = partial(_sum_block, statistic, self._starts)
         join = partial(_merge_found, merge)

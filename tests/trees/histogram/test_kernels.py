@@ -26,7 +26,7 @@ def unpack(hist):
 
 
 def fields():
-    return Fields(False, np.int64(H_BITS), np.int64(G_BITS), 1.0, 1.0, 1.0)
+    return Fields(False, np.int64(H_BITS), np.int64(G_BITS), 1.0, 1.0, 1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 5, 7, 8, 12, 15, 16])
@@ -62,8 +62,8 @@ def test_parent_minus_child_is_the_sibling_to_the_last_bit():
 
 
 def test_rounding_is_right_on_average_and_depends_on_row_and_key_alone():
-    drawn = np.array([quantise(r, 2.3, 5.75, 1.0, 1.0, np.uint32(9)) for r in range(20_000)], np.uint64)
-    again = quantise(123, 2.3, 5.75, 1.0, 1.0, np.uint32(9))
+    drawn = np.array([quantise(r, r, 2.3, 5.75, 1.0, 1.0, np.uint32(9)) for r in range(20_000)], np.uint64)
+    again = quantise(123, 123, 2.3, 5.75, 1.0, 1.0, np.uint32(9))
     assert again == drawn[123]
     g = (drawn.view(np.int64) >> 48).astype(float)
     h = ((drawn >> np.uint64(32)) & np.uint64(0xFFFF)).astype(float)
@@ -72,7 +72,7 @@ def test_rounding_is_right_on_average_and_depends_on_row_and_key_alone():
     for found, mean in ((g, 2.3), (h, 5.75)):
         assert abs(found.mean() - mean) < 5 * found.std() / np.sqrt(len(found))
     assert abs(np.corrcoef(g, h)[0, 1]) < 0.04
-    negative = np.array([quantise(r, -0.4, 1.0, 1.0, 1.0, np.uint32(1)) for r in range(20_000)], np.uint64)
+    negative = np.array([quantise(r, r, -0.4, 1.0, 1.0, 1.0, np.uint32(1)) for r in range(20_000)], np.uint64)
     values = (negative.view(np.int64) >> 48).astype(float)
     assert set(values) == {-1.0, 0.0}
     assert abs(values.mean() + 0.4) < 5 * values.std() / np.sqrt(len(values))

@@ -1,6 +1,6 @@
-"""Kernels of `losses`: derivatives and sums of a loss in one pass, over fixed blocks of rows.
+"""Kernels of `losses`: derivatives and sums of a loss in one pass, over blocks of rows.
 
-A block's sum is written to its own place, so that the total is the same for any number of threads.
+A block's sum is a ledger of `data.any_order`, so that the total is the same for any number of threads and parts.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 
 from ...core.jit import kernel, strict_kernel
 from ...core.simd import exp
+from ...data.any_order import add_tile
 
 # --------------------------------------------------------------------------------------------------------------------
 # exp and log of short buffers in loops that vectorise: no calls, no branches, exponents through the bits of floats.
@@ -79,14 +80,16 @@ def add_leaves(F: Any, leaf: Any, value: Any, first: int, last: int) -> None:
 def evaluate_scores(kind: int, y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: int, last: int) -> None:
     """Write g and h of a loss of one score, and the (weighted) sum of the loss of each block first … last − 1.
 
-    IN y, F, w (n,), w of length 0: one each; OUT g, h (n,), total (blocks,).
+    IN y, F, w (n,), w of length 0: one each; OUT g, h (n,), total (blocks, LEDGER).
     """
     x, e, extra = np.empty(TILE), np.empty(TILE), np.empty(TILE)
     scratch = np.empty(2 * TILE)
     bits = scratch.view(np.int64)
     for block in range(first, last):
         lo, hi = block * BLOCK, min((block + 1) * BLOCK, y.size)
-        s = 0.0
+        ledger = total[block]
+        for i in range(ledger.size):
+            ledger[i] = 0
         for at in range(lo, hi, TILE):
             n = min(TILE, hi - at)
             yt, Ft, gt, ht = y[at : at + n], F[at : at + n], g[at : at + n], h[at : at + n]
@@ -107,11 +110,8 @@ def evaluate_scores(kind: int, y: Any, F: Any, w: Any, g: Any, h: Any, total: An
             if w.size:
                 wt = w[at : at + n]
                 for i in range(n):
-                    s += wt[i] * extra[i]
-            else:
-                for i in range(n):
-                    s += extra[i]
-        total[block] = s
+                    extra[i] *= wt[i]
+            add_tile(extra, n, ledger)
 
 
 @strict_kernel
@@ -158,7 +158,9 @@ def evaluate_classes(y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: 
     bits = scratch.view(np.int64)
     for block in range(first, last):
         lo, hi = block * BLOCK, min((block + 1) * BLOCK, y.size)
-        s = 0.0
+        ledger = total[block]
+        for i in range(ledger.size):
+            ledger[i] = 0
         for at in range(lo, hi, TILE):
             n = min(TILE, hi - at)
             yt = y[at : at + n]
@@ -193,8 +195,5 @@ def evaluate_classes(y: Any, F: Any, w: Any, g: Any, h: Any, total: Any, first: 
             if w.size:
                 wt = w[at : at + n]
                 for i in range(n):
-                    s += wt[i] * loss[i]
-            else:
-                for i in range(n):
-                    s += loss[i]
-        total[block] = s
+                    loss[i] *= wt[i]
+            add_tile(loss, n, ledger)

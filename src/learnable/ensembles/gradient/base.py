@@ -20,6 +20,7 @@ from ...core.certificate import Certificate
 from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator, Run
+from ...data.any_order import ledgers_by_group, read_ledger
 from ...data.door import Table, door, is_dask, is_external, read_features, read_target, read_weight, take_named_columns
 from ...data.sources import NamedScore, named_columns, open_files, read_files, rowwise
 from ...trees._random import seed_of
@@ -27,7 +28,6 @@ from ...trees.decision_tree import TOLERANCE
 from ...trees.file_layout import require as demand
 from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor
-from ...trees.settings import weights_of_classes
 from ..explain.effects import ExplainedTrees, PredictiveDistribution
 from .distribution import JointQuantiles
 from .driver import Plan, Rounds, boost, describe_descent, stack_values, staged_raw
@@ -43,6 +43,7 @@ from .settings import (
     Watch,
     categorical_columns,
     check_levels,
+    class_factors,
     encode,
     find_levels,
     hold_out,
@@ -253,9 +254,12 @@ class GradientBoosting(ExplainedTrees, Estimator):
             self._finish(rounds, loss, old)
 
         with self._make_learner(part, loss, run) as learner:
-            boost(loss, y, part.w, learner, plan, run, rounds, self._observer(watch, keep))
+            boost(loss, y, part.w, learner, plan, run, rounds, self._observer(watch, keep), empty=part.empty)
         keep(rounds, watch)
-        claim = self._claim(part)
+        return self._certified(self._claim(part))
+
+    def _certified(self, claim: float) -> Certificate:
+        """Return the certificate of a fit whose splits fall short of the best by at most `claim`."""
         exact = claim <= TOLERANCE
         return Certificate("greedy", 0.0 if exact else claim, claim, n_iter=self._rounds_done(), by_construction=True)
 
@@ -308,7 +312,9 @@ class GradientBoosting(ExplainedTrees, Estimator):
             return Rounds(raw, [], old.steps_.tolist(), old.training_loss_.tolist(), outside)
         self.init_, start = self._start(part, y, loss)
         self.baseline_ = np.zeros(loss.n_outputs) if start.ndim == 2 else start
-        return Rounds(np.broadcast_to(start.reshape(loss.n_outputs, -1), (loss.n_outputs, n)).copy())
+        F = part.empty((loss.n_outputs, n))
+        F[:] = start.reshape(loss.n_outputs, -1)
+        return Rounds(F)
 
     def _start(self, part: Part, y: Array, loss: BoostingLoss) -> tuple[Any, Array]:
         """Return the model of the start, or None, and its scores: (K,) if they are constant, else (K, n)."""
@@ -470,7 +476,13 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
     def _row_weight(self, table: Table) -> Array | None:
         if self.class_weight is None:
             return table.weight
-        return weights_of_classes(type(self).__name__, self.class_weight, table)
+        ledgers = ledgers_by_group(table.y, table.weight, len(table.classes))
+        factor = self._class_factors(table.classes, ledgers)[table.y]
+        return factor if table.weight is None else factor * table.weight
+
+    def _class_factors(self, classes: Any, ledgers: NDArray[np.int64]) -> Array:
+        """Return what `class_weight` multiplies the weights of each class with, from the sums of their weights."""
+        return class_factors(type(self).__name__, self.class_weight, classes, [read_ledger(own) for own in ledgers])
 
     @property
     def n_classes_(self) -> int:

@@ -21,9 +21,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import DataError, ParameterError
+from ...data.any_order import mean as mean_of
+from ...data.world import ALONE, World
 from ...probability.base import RandomState, Size, Univariate, require
 from ...probability.normal import Normal
-from .losses import BoostingLoss, quantiles_by_leaf
+from .losses import BoostingLoss, ends_of
+from .quantiles import quantiles_by_leaf
 
 # --------------------------------------------------------------------------------------------------------------------
 # Several quantiles at once that cannot cross: the middle one, and the logarithms of the gaps beside it.
@@ -85,7 +88,9 @@ class JointQuantiles(BoostingLoss):
             g[k] = -slope[: k + 1].sum(axis=0) * h[k]
         return g, h
 
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+    def best_leaf_values(
+        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
+    ) -> Array:
         """Return the exact step of score k in each leaf; of gaps at most a factor of 20 either way."""
         q, c = self._quantiles(F), self.middle
         if k == c:
@@ -98,14 +103,16 @@ class JointQuantiles(BoostingLoss):
         # (y − rest)/gap, where rest is the quantile without this gap
         t = np.concatenate([(sign * (y - line) + shift) / gap for line in moved])
         weight = gap if w is None else gap * w
-        s = quantiles_by_leaf(np.tile(leaf, len(moved)), n_leaves, t, np.tile(weight, len(moved)), float(tau.mean()))
+        level, lines = float(tau.mean()), len(moved)
+        s = quantiles_by_leaf(np.tile(leaf, lines), n_leaves, t, np.tile(weight, lines), level, world)
         return s if k == c else np.log(np.clip(s, 0.05, 20.0))
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the quantiles of all rows; equal ones get a gap of a millionth of the spread."""
         one = np.zeros(len(y), np.int32)
-        q = np.array([quantiles_by_leaf(one, 1, y, w, level)[0] for level in self.levels])
-        least = max(1e-6 * float(y.max() - y.min()), _TINY)
+        q = np.array([quantiles_by_leaf(one, 1, y, w, level, world)[0] for level in self.levels])
+        low, high = ends_of(y, world)
+        least = max(1e-6 * (high - low), _TINY)
         F, c = np.empty(len(q)), self.middle
         F[c] = q[c]
         F[c + 1 :] = np.log(np.maximum(np.diff(q[c:]), least))
@@ -245,6 +252,11 @@ class QuantileDistribution(Univariate):
         return self.quantile(np.random.default_rng(random_state).random(self._sample_shape(size)))
 
 
+def largest(y: Array, world: World) -> float:
+    """Return the largest magnitude of the targets of all parts."""
+    return float(world.most(np.array([np.abs(y).max(initial=0.0)]))[0])
+
+
 class NormalScale(BoostingLoss):
     """Minus the log-likelihood of N(F₀, e^{2F₁}), without the constant; two scores per row."""
 
@@ -267,19 +279,19 @@ class NormalScale(BoostingLoss):
         u = r * r * precision
         return np.stack([r * precision, 1.0 - u]), np.stack([precision, 1.0 + u])
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the mean and the logarithm of the standard deviation, which is not zero."""
-        mean = np.average(y, weights=w)
-        std = float(np.sqrt(np.average(np.square(y - mean), weights=w)))
-        return np.array([mean, np.log(max(std, 1e-9 * float(np.abs(y).max(initial=0.0)), 1e-150))])
+        mean = mean_of(y, w, world)
+        std = float(np.sqrt(mean_of(np.square(y - mean), w, world)))
+        return np.array([mean, np.log(max(std, 1e-9 * largest(y, world), 1e-150))])
 
     def predict(self, F: Array) -> Array:
         """Return the mean."""
         return np.ascontiguousarray(F[0])
 
-    def check_targets(self, owner: str, y: Array) -> None:
+    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
         """Raise DataError where squares overflow."""
-        if np.abs(y).max(initial=0.0) > 1e150:
+        if largest(y, world) > 1e150:
             raise DataError(f"{owner}: loss='normal' squares the targets, which reach 1e150; rescale them.")
 
 

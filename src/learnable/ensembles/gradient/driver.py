@@ -33,6 +33,8 @@ from scipy.optimize import minimize_scalar
 
 from ...core.estimator import Run
 from ...core.threads import Background, TaskTeam, resolve_n_jobs
+from ...data.any_order import LEDGER, mean, read_ledger, sums_by_group, total
+from ...data.world import ALONE, World
 from ...trees._random import tree_seed
 from ...trees.growth import Grown, GrowthStopped
 from ...trees.layout import Trees
@@ -100,7 +102,7 @@ class Descent:
 
     Parameters
     ----------
-    loss, y, w : BoostingLoss, (n,), (n,) or None
+    evaluate : Evaluator
         The loss, targets and weights.
     weight, rows : (n,) or None
         Weights and numbers of the rows that the round has drawn; None: all.
@@ -110,13 +112,12 @@ class Descent:
         Mean losses so far.
     """
 
-    def __init__(
-        self, loss: BoostingLoss, y: Array, w: Array | None, weight: Array | None, rows: Any, start: Array, trace: Any
-    ) -> None:
-        self.loss, self.y, self.w, self.weight, self.rows, self.start = loss, y, w, weight, rows, start
+    def __init__(self, evaluate: Evaluator, weight: Array | None, rows: Any, start: Array, trace: Any) -> None:
+        self.loss, self.y, self.w, self.world = evaluate.loss, evaluate.y, evaluate.w, evaluate.world
+        self.weight, self.rows, self.start = weight, rows, start
         self.scale = trace[0]
         # Huber's δ is new in each round, so that the last entry of the trace is of another loss.
-        self.before = mean_loss(loss, y, start, w) if loss.moving else trace[-1]
+        self.before = self._mean(start) if self.loss.moving else trace[-1]
 
     def broken(self, F: Array, after: float) -> bool:
         """Tell whether scores F, whose mean loss is `after`, are worse than those before the round."""
@@ -125,23 +126,26 @@ class Descent:
         if self.rows is None:
             return True
         if self.loss.moving:
-            self.loss.prepare(self.y, self.start, self.w)
+            self.loss.prepare(self.y, self.start, self.w, self.world)
         return rises(self._drawn(self.start), self._drawn(F), self.scale)
 
     def damped(self, F: Array, move: Callable[[float], None], rho: float) -> float:
         """Return the largest of ρ/2, ρ/4, … that keeps the law, or zero; F has moved by it."""
-        self.loss.prepare(self.y, self.start, self.w)  # δ of this round
+        self.loss.prepare(self.y, self.start, self.w, self.world)  # δ of this round
         for _ in range(_HALVINGS):
             rho /= 2.0
             move(rho)
-            if not self.broken(F, mean_loss(self.loss, self.y, F, self.w)):
+            if not self.broken(F, self._mean(F)):
                 return rho
         np.copyto(F, self.start)
         return 0.0
 
+    def _mean(self, F: Array) -> float:
+        return mean_loss(self.loss, self.y, F, self.w, self.world)
+
     def _drawn(self, F: Array) -> float:
         weight = None if self.weight is None else self.weight[self.rows]
-        return mean_loss(self.loss, self.y[self.rows], F[:, self.rows], weight)
+        return mean_loss(self.loss, self.y[self.rows], F[:, self.rows], weight, self.world)
 
 
 def describe_descent(trace: Array, steps: Array, plan: Any, loss: Any) -> str:
@@ -177,6 +181,10 @@ class Evaluator:
         Targets as the loss wants them, and weights.
     n_threads : int
         Threads; results do not depend on it.
+    world : World
+        Where the other rows of the table are; results do not depend on how they are shared out.
+    empty : function
+        Gives the memory of what there is per row, as `np.empty` does.
 
     Attributes
     ----------
@@ -184,17 +192,29 @@ class Evaluator:
         Derivatives at the scores of the last call; its next call overwrites them.
     """
 
-    def __init__(self, loss: BoostingLoss, y: Array, w: Array | None, n_threads: int = 1) -> None:
-        self.loss, self.y, self.w = loss, y, w
+    def __init__(
+        self,
+        loss: BoostingLoss,
+        y: Array,
+        w: Array | None,
+        n_threads: int = 1,
+        world: World = ALONE,
+        empty: Any = np.empty,
+    ) -> None:
+        self.loss, self.y, self.w, self.world = loss, y, w, world
         n, K = len(y), loss.n_outputs
         self.blocks = -(-n // BLOCK)
-        self.total_weight = float(n if w is None else w.sum())
+        counts = np.zeros(world.size, np.int64)
+        counts[world.rank] = n
+        counts = world.sum(counts)
+        self.first, self.n_rows = int(counts[: world.rank].sum()), int(counts.sum())
+        self.total_weight = float(self.n_rows) if w is None else total(w, None, world)
         self.g = self.h = np.empty((0, 0))
         self._w = np.empty(0) if w is None else w
-        self._sums = np.empty(self.blocks)
+        self._sums = np.zeros((self.blocks, LEDGER), np.int64)
         if loss.fused is not None:
-            self.g, self.h = np.empty((K, n)), np.empty((K, n))
-        self._scores, self._leaves = np.empty((K, n)), np.empty((K if K > 1 else 0, n), np.int32)
+            self.g, self.h = empty((K, n)), empty((K, n))
+        self._scores, self._leaves = empty((K, n)), empty((K if K > 1 else 0, n), np.int32)
         self.n_threads = n_threads if n >= _FEW_ROWS else 1
         self._team = TaskTeam(self.n_threads)
 
@@ -206,15 +226,16 @@ class Evaluator:
         """Return the mean loss at F, and compute the derivatives there."""
         kind, y, w = self.loss.fused, self.y, self._w
         if kind is None:
-            value = mean_loss(self.loss, y, F, self.w)
-            self.loss.prepare(y, F, self.w)
+            value = mean_loss(self.loss, y, F, self.w, self.world)
+            self.loss.prepare(y, F, self.w, self.world)
             self.g, self.h = self.loss.derivatives(y, F)
             return value
         if kind == CLASSES:
             self._share(lambda a, b: evaluate_classes(y, F, w, self.g, self.h, self._sums, a, b))
         else:
             self._share(lambda a, b: evaluate_scores(kind, y, F[0], w, self.g[0], self.h[0], self._sums, a, b))
-        return float(self._sums.sum()) / self.total_weight
+        value = float(read_ledger(self.world.sum(self._sums.sum(axis=0)))) / self.total_weight
+        return np.inf if np.isnan(value) else value
 
     def kept_scores(self, F: Array) -> Array:
         """Return a copy of the scores, in memory that the next call overwrites."""
@@ -236,11 +257,11 @@ class Evaluator:
         self._team.run(lambda t: work(cuts[t], cuts[t + 1]), self.n_threads)
 
 
-def mean_loss(loss: BoostingLoss, y: Array, F: Array, w: Array | None) -> float:
-    """Return the weighted mean of the loss."""
+def mean_loss(loss: BoostingLoss, y: Array, F: Array, w: Array | None, world: World = ALONE) -> float:
+    """Return the weighted mean of the loss over the rows of all parts; infinite where it is not a number."""
     with np.errstate(over="ignore", invalid="ignore"):
-        values = loss.value(y, F)
-        return float(values.mean()) if w is None else float(values @ w / w.sum())
+        value = mean(loss.value(y, F), w, world)
+    return np.inf if np.isnan(value) else value
 
 
 Rows = NDArray[np.int64]
@@ -320,15 +341,18 @@ def boost(
     run: Run,
     rounds: Rounds,
     watch: Callable[[Rounds, list[Trees]], bool] | None = None,
+    world: World = ALONE,
+    empty: Any = np.empty,
 ) -> Rounds:
     """Go on from `rounds` until there are `plan.n_rounds`, the time is up, or `watch` says that it is enough.
 
-    Ctrl-C raises the run's flag, which the grower polls.
+    Ctrl-C raises the run's flag, which the grower polls. Where the rows lie in several places, each runs this on its
+    own, and all do the same.
     """
-    evaluate = Evaluator(loss, y, w, resolve_n_jobs(run.n_jobs))
+    evaluate = Evaluator(loss, y, w, resolve_n_jobs(run.n_jobs), world, empty)
 
     def loop() -> None:
-        loss.prepare(y, rounds.F, w)
+        loss.prepare(y, rounds.F, w, world)
         now = evaluate(rounds.F)
         if not rounds.losses:
             rounds.losses.append(now)
@@ -352,21 +376,21 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
     """Add one round; return its trees, and whether a next one could do more."""
     loss, y, w, F = evaluate.loss, evaluate.y, evaluate.w, rounds.F
     g, h, K = evaluate.g, evaluate.h, loss.n_outputs
-    rows, factor = draw_round(plan, g, w, m)
+    rows, factor = draw_round(plan, g, w, m, evaluate.first, evaluate.n_rows)
     weight = w
     if factor is not None:
         weight = factor if w is None else w * factor
     out = None if rows is None or plan.sampling == "gradient" else np.setdiff1d(np.arange(len(y)), rows)
-    outside = _mean_of(loss, y, F, w, out)
+    outside = _mean_of(evaluate, F, out)
     start = evaluate.kept_scores(F)
-    law = Descent(loss, y, w, weight, rows, start, rounds.losses)
+    law = Descent(evaluate, weight, rows, start, rounds.losses)
     # Scores may move at once where no other tree of the round has to see them as they were.
     at_once = plan.step != "line-search" and (K == 1 or (loss.smooth and plan.leaf != "minimiser"))
     rho = planned_step(plan, m)
     grown: list[tuple[Trees, Array, Leaves]] = []
     for k in range(K):
         found = learner.grow(plan.direction, g[k], h[k], weight, rows, tree_seed(plan.seed, m * K + k))
-        values = leaf_values(loss, plan, found, k, y, F, g[k], h[k], weight, rows)
+        values = leaf_values(loss, plan, found, k, y, F, g[k], h[k], weight, rows, evaluate.world)
         leaf = found.leaf_of_row if K == 1 else evaluate.kept_leaves(k, found.leaf_of_row)
         grown.append((found.tree, values, leaf))
         if at_once:
@@ -379,7 +403,7 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
 
     if plan.step == "line-search":
         direction = np.stack([values[leaf] for _, values, leaf in grown])
-        rho = _searched(loss, plan, y, w, F, direction, rounds.losses[-1])
+        rho = _searched(evaluate, plan, F, direction, rounds.losses[-1])
     if not at_once:
         move(rho)
     after = evaluate(F)
@@ -391,7 +415,7 @@ def _round(evaluate: Evaluator, learner: Learner, plan: Plan, rounds: Rounds, m:
     rounds.steps.append(rho)
     rounds.losses.append(after)
     if out is not None:
-        rounds.outside.append((outside, _mean_of(loss, y, F, w, out)))
+        rounds.outside.append((outside, _mean_of(evaluate, F, out)))
     # A round that changes nothing would be repeated for ever, unless the next one draws something else.
     moved = rho != 0.0 and any(values.any() for _, values, _ in grown)
     return trees, moved or rows is not None
@@ -408,6 +432,7 @@ def leaf_values(
     h: Array,
     w: Array | None,
     rows: Rows | None,
+    world: World = ALONE,
 ) -> Array:
     """Return the values of all nodes; those of leaves are the best for the loss, unless they are to stay."""
     tree = found.tree
@@ -421,12 +446,12 @@ def leaf_values(
     leaf = found.leaf_of_row[used]
     weight = None if w is None else w[used]
     if newton:
-        G = np.bincount(leaf, g[used] if weight is None else g[used] * weight, len(fitted))
-        H = np.bincount(leaf, h[used] if weight is None else h[used] * weight, len(fitted))
+        G = sums_by_group(leaf, g[used] if weight is None else g[used] * weight, len(fitted), world)
+        H = sums_by_group(leaf, h[used] if weight is None else h[used] * weight, len(fitted), world)
         values = np.where(H > 1e-150, -G / np.where(H > 1e-150, H, 1.0), 0.0)
         values = bounded(values, loss, plan.direction)
     else:
-        values = loss.best_leaf_values(k, leaf, len(fitted), y[used], F[:, used], weight)
+        values = loss.best_leaf_values(k, leaf, len(fitted), y[used], F[:, used], weight, world)
     values = np.where(tree.feature < 0, values, fitted)
     return values if plan.monotonic is None else respect_signs(tree, values, plan.monotonic)
 
@@ -460,19 +485,21 @@ class Drawn(NamedTuple):
     factor: Array | None  #: what their weights are multiplied with
 
 
-def draw_round(plan: Plan, g: Array, w: Array | None, m: int) -> Drawn:
-    """Draw the rows of round m.
+def draw_round(plan: Plan, g: Array, w: Array | None, m: int, first: int = 0, n_rows: int | None = None) -> Drawn:
+    """Draw the rows of round m, those of a part that begins with row `first` of `n_rows`.
 
     `sampling="gradient"`: two thirds of them are those with the largest Σ|g|w, the others are drawn from the rest and
     weigh more, so that sums keep their expectation (GOSS of LightGBM).
     """
-    n = g.shape[1]
     if plan.subsample >= 1.0:
         return Drawn(None, None)
+    n = g.shape[1] if n_rows is None else n_rows
     size = max(1, int(plan.subsample * n))
     rng = np.random.default_rng([plan.seed, m, 2**33])
     if plan.sampling == "uniform":
-        return Drawn(np.sort(rng.choice(n, size, replace=False, shuffle=False)), None)
+        drawn = np.sort(rng.choice(n, size, replace=False, shuffle=False))
+        own = np.searchsorted(drawn, [first, first + g.shape[1]])
+        return Drawn(drawn[own[0] : own[1]] - first, None)
     top = 2 * size // 3
     score = np.abs(g).sum(axis=0) * (1.0 if w is None else w)
     order = np.argsort(-score, kind="stable")
@@ -483,12 +510,14 @@ def draw_round(plan: Plan, g: Array, w: Array | None, m: int) -> Drawn:
     return Drawn(np.sort(np.r_[order[:top], others]), factor)
 
 
-def _searched(
-    loss: BoostingLoss, plan: Plan, y: Array, w: Array | None, F: Array, direction: Array, before: float
-) -> float:
+def _searched(evaluate: Evaluator, plan: Plan, F: Array, direction: Array, before: float) -> float:
     """Return η times the best step; the loss does not rise."""
-    shrunk = plan.learning_rate * line_search(lambda r: mean_loss(loss, y, F + r * direction, w), before)
-    while shrunk and not mean_loss(loss, y, F + shrunk * direction, w) <= before:  # only where the loss is not convex
+
+    def loss_at(rho: float) -> float:
+        return mean_loss(evaluate.loss, evaluate.y, F + rho * direction, evaluate.w, evaluate.world)
+
+    shrunk = plan.learning_rate * line_search(loss_at, before)
+    while shrunk and not loss_at(shrunk) <= before:  # only where the loss is not convex
         shrunk = shrunk / 2 if shrunk > 1e-12 else 0.0
     return shrunk
 
@@ -513,10 +542,13 @@ def line_search(phi: Callable[[float], float], at_zero: float) -> float:
     return best
 
 
-def _mean_of(loss: BoostingLoss, y: Array, F: Array, w: Array | None, rows: Rows | None) -> float:
-    if rows is None or not len(rows):
+def _mean_of(evaluate: Evaluator, F: Array, rows: Rows | None) -> float:
+    """Return the mean loss of some rows; zero if there are none."""
+    if rows is None:
         return 0.0
-    return mean_loss(loss, y[rows], F[:, rows], None if w is None else w[rows])
+    w = None if evaluate.w is None else evaluate.w[rows]
+    value = mean_loss(evaluate.loss, evaluate.y[rows], F[:, rows], w, evaluate.world)
+    return value if np.isfinite(value) else 0.0
 
 
 def _watched(work: Callable[[], None], run: Run, has_something: Callable[[], bool]) -> None:
@@ -556,7 +588,8 @@ def staged_raw(model: Any, X: Any) -> Iterator[Array]:
         yield raw
 
 
-def power_of_two(g: Array) -> float:
+def power_of_two(g: Array, world: World = ALONE) -> float:
     """Return what to divide gradients by where their squares would leave the floats; else one."""
-    size = max(float(g.max()), -float(g.min()))
+    size = max(float(g.max(initial=0.0)), -float(g.min(initial=0.0)))
+    size = float(world.most(np.array([size]))[0])
     return float(2.0 ** np.frexp(size)[1]) if size > 1e100 or 0 < size < 1e-100 else 1.0

@@ -14,6 +14,7 @@ LightGBM, NIPS 2017.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,17 +27,25 @@ from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Option
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...core.threads import BarrierTeam, resolve_n_jobs
+from ...data.any_order import count
+from ...data.dask_blocks import DaskBlocks, current_client
 from ...data.door import Table
+from ...data.mapped import MappedArrays
+from ...data.world import ALONE, World
+from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
 from ...trees.growth import Grown, GrowthRule
 from ...trees.histogram.bins import BinnedTable
 from ...trees.histogram.grower import HistogramGrower, HistogramRule
+from ...trees.histogram.merged import MergedGrower
 from ...trees.layout import Trees
 from ...trees.table import Columns
 from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
+from .checkpoint import Checkpoint
+from .cluster import fit_on_cluster
 from .driver import Rounds, power_of_two
 from .exact import ExactLearner
-from .losses import BoostingLoss
+from .losses import BoostingLoss, ends_of
 from .settings import (
     SHARE,
     Part,
@@ -46,7 +55,7 @@ from .settings import (
     interaction_sets,
     least_hessian,
 )
-from .streams import Encoded, read_codes, read_rows, read_targets
+from .streams import BinSettings, Encoded, Split, read_codes, read_targets
 
 # --------------------------------------------------------------------------------------------------------------------
 # Trees for one round of boosting on a binned table, grown by `trees.histogram.grower`.
@@ -63,13 +72,28 @@ class HistLearner:
     """
 
     def __init__(
-        self, X: Any, binned: BinnedTable, rule: HistogramRule, max_bins: int, n_threads: int, stop: NDArray[np.int64]
+        self,
+        X: Any,
+        binned: BinnedTable,
+        rule: HistogramRule,
+        max_bins: int,
+        n_threads: int,
+        stop: NDArray[np.int64],
+        empty: Any = np.empty,
+        world: World = ALONE,
     ) -> None:
         self.X, self.rule, self.max_bins, self.n_threads, self.stop = X, rule, max_bins, n_threads, stop
         self.categorical = binned.bins.categorical
+        self.world = world
         self.crew = BarrierTeam(n_threads)
-        self.grower = HistogramGrower(binned, rule, self.crew)
+        self.grower: HistogramGrower
+        if world.size > 1:
+            self.grower = MergedGrower(binned, rule, world)
+        else:
+            self.grower = HistogramGrower(binned, rule, self.crew, empty)
         self.signs: ExactLearner | None = None
+        self._empty = empty
+        self._scratch: list[Array] = []
 
     def __enter__(self) -> Self:
         return self
@@ -82,18 +106,26 @@ class HistLearner:
         """Return a tree for the derivatives, and the leaf of every row."""
         if direction == "inner-product":
             return self._sign_learner().grow(direction, g, h, w, rows, seed)
-        scale = power_of_two(g)
-        if scale != 1.0:
-            g = g / scale
-        if direction == "gradient":
-            h = np.ones_like(g)
-        if w is not None:
-            g, h = g * w, h * w
+        scale = power_of_two(g, self.world)
+        if scale != 1.0 or w is not None or direction == "gradient":
+            g, h = self._weighted(direction, g, h, w, scale)
         found = self.grower.grow(g, h, rows=rows, seed=seed, stop=self.stop)
         if scale != 1.0:
             found.tree.value[:] *= scale
             found.tree.impurity[:] *= scale**2
         return found
+
+    def _weighted(self, direction: str, g: Array, h: Array, w: Array | None, scale: float) -> tuple[Array, Array]:
+        """Return the derivatives that the tree is grown for, in memory that the next call overwrites."""
+        if not self._scratch:
+            self._scratch = [self._empty(len(g)), self._empty(len(g))]
+        to_g, to_h = self._scratch
+        np.divide(g, scale, out=to_g)
+        np.copyto(to_h, 1.0 if direction == "gradient" else h)
+        if w is not None:
+            np.multiply(to_g, w, out=to_g)
+            np.multiply(to_h, w, out=to_h)
+        return to_g, to_h
 
     def _sign_learner(self) -> ExactLearner:
         if self.signs is None:
@@ -217,6 +249,13 @@ class HistBoosting(GradientBoosting):
         default="auto",
     )
 
+    checkpoint: Any = param(
+        Nothing() | Matches(lambda v: isinstance(v, (str, os.PathLike)), "a path"),
+        "A file for the rounds so far of a fit on a Dask cluster. A fit of the same data and parameters that finds it "
+        "goes on from there; a fit that ends well removes it.",
+        default=None,
+    )
+
     _infinite = True
     n_iter_: int = fitted("int", "Rounds that are kept.")
 
@@ -234,15 +273,16 @@ class HistBoosting(GradientBoosting):
             return None
         return Stopping(self.validation_fraction, self.n_iter_no_change, self.tol, self.scoring)
 
-    def _exact_sums(self, part: Part) -> bool:
+    def _exact_sums(self, part: Part, world: World = ALONE) -> bool:
         """Tell whether histograms are sums in float64: of few rows, and where weights are too wide to be rounded."""
-        wide = part.w is not None and float(part.w.max()) > 1e3 * float(part.w.min())
-        return bool(wide or self.histogram == "float64" or part.X.shape[0] <= _FEW_ROWS)
+        n_rows = count(part.y, world)
+        low, high = (1.0, 1.0) if part.w is None else ends_of(part.w, world)
+        return bool(high > 1e3 * low or self.histogram == "float64" or n_rows <= _FEW_ROWS)
 
-    def _claim(self, part: Part) -> float:
-        return TOLERANCE if self._exact_sums(part) or self.direction == "inner-product" else ROUNDED
+    def _claim(self, part: Part, world: World = ALONE) -> float:
+        return TOLERANCE if self._exact_sums(part, world) or self.direction == "inner-product" else ROUNDED
 
-    def _rule(self, n_outputs: int, part: Part) -> HistogramRule:
+    def _rule(self, n_outputs: int, part: Part, world: World = ALONE) -> HistogramRule:
         """Return what the trees may do."""
         second = self.direction == "newton"
         if self.gamma > 0 and not second:
@@ -253,7 +293,7 @@ class HistBoosting(GradientBoosting):
             max_leaf_nodes=self.max_leaf_nodes,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-            min_hessian=least_hessian(self, part.w) if second else 0.0,
+            min_hessian=least_hessian(self, part.w, world) if second else 0.0,
             reg_lambda=self._lambda() if second else 0.0,
             gamma=self.gamma,
             growth=self.growth,
@@ -263,7 +303,7 @@ class HistBoosting(GradientBoosting):
             columns_per_level=self.max_features_level,
             columns_per_node=self.max_features,
             category_smoothing=self.category_smoothing,
-            histogram="float64" if self._exact_sums(part) else "auto",
+            histogram="float64" if self._exact_sums(part, world) else "auto",
         )
 
     def _lambda(self) -> float:
@@ -273,23 +313,39 @@ class HistBoosting(GradientBoosting):
         if table.in_memory:
             return super()._parts(table, run)
         self._refuse_what_needs_rows(run)
-        owner, blocks, jobs = type(self).__name__, table.blocks, run.n_jobs
-        y, given_weight = read_targets(blocks, table.classes, jobs)
+        owner, blocks, arrays = type(self).__name__, table.blocks, self._arrays
+        y, given_weight = read_targets(blocks, table.classes, run.n_jobs)
         w = self._row_weight(replace(table, y=y, weight=given_weight))
         given = getattr(self, "_validation", None)
-        stopping, fit, held = self._stopping(len(y), given is not None), None, None
-        self.n_held_out_ = 0
+        stopping = self._stopping(len(y), given is not None)
+        fit, out = None, np.zeros(0, np.int64)
+        if given is None and stopping is not None and stopping.fraction is not None:
+            fit, out = hold_out(owner, y, table.classes is not None, stopping.fraction, self.seed_)
+        self.n_held_out_ = len(out)
+        settings = BinSettings(owner, self.max_bins, self.is_categorical_, self.seed_ % 2**32, run.n_jobs)
+        coded, coded_out = read_codes(blocks, Split(len(y), fit, out), w, settings, arrays)
+        held = None
         if given is not None:
             held = self._read_validation(*given)
-        elif stopping is not None and stopping.fraction is not None:
-            fit, out = hold_out(owner, y, table.classes is not None, stopping.fraction, self.seed_)
-            held = Part(read_rows(blocks, out, jobs), y[out], None if w is None else w[out])
-            self.n_held_out_ = len(out)
-        n_rows = len(y)
+        elif fit is not None:
+            held = Part(coded_out, y[out], None if w is None else w[out])
         if fit is not None:
             y, w = y[fit], None if w is None else w[fit]
-        binned = read_codes(blocks, fit, n_rows, self.max_bins, w, self.seed_ % 2**32, jobs, owner)
-        return Part(Encoded(binned, (len(y), table.n_columns)), y, w), held, stopping
+        y, w = arrays.copy(y), None if w is None else arrays.copy(w)
+        return Part(coded, y, w, arrays.empty), held, stopping
+
+    def _fit_on_cluster(self, table: Table, run: Run) -> Certificate:
+        """Fit on a Dask collection whose rows stay on the workers."""
+        self._refuse_what_needs_rows(run)
+        checkpoint = Checkpoint(type(self).__name__, self.checkpoint)
+        seed = checkpoint.seed() if self.random_state is None else None
+        self.seed_ = seed_of(self.random_state) if seed is None else seed
+        held = None if self._validation is None else self._read_validation(*self._validation)
+        observe = RoundLines(self, None) if self.verbose > 1 else None
+        found = fit_on_cluster(self, table, run, checkpoint, held, observe)
+        self._store(found.rounds, None, 0, found.seen)
+        self._finish(found.rounds, found.loss, None)
+        return self._certified(found.claim)
 
     def _refuse_what_needs_rows(self, run: Run) -> None:
         owner = type(self).__name__
@@ -321,7 +377,8 @@ class HistBoosting(GradientBoosting):
                 f"{type(self).__name__}: direction='inner-product' does not know constraints; use 'newton'."
             )
         n_threads = resolve_n_jobs(run.n_jobs)
-        return HistLearner(part.X, self._bin(part, n_threads), rule, self.max_bins, n_threads, run.flag.array)
+        binned = self._bin(part, n_threads)
+        return HistLearner(part.X, binned, rule, self.max_bins, n_threads, run.flag.array, part.empty)
 
     def _observer(self, watch: Watch | None, keep: Callable[[Rounds], None]) -> Any:
         return RoundLines(self, watch) if self.verbose > 1 else watch
@@ -330,7 +387,14 @@ class HistBoosting(GradientBoosting):
         self.n_iter_ = len(self.steps_)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        certificate = super()._fit(table, run)
+        if not table.in_memory and isinstance(table.blocks, DaskBlocks) and current_client() is not None:
+            certificate = self._fit_on_cluster(table, run)
+        else:
+            with MappedArrays(type(self).__name__) as self._arrays:
+                try:
+                    certificate = super()._fit(table, run)
+                finally:
+                    del self._arrays
         if self.verbose:
             losses = f"training loss {self.training_loss_[-1]:.6g}"
             print(f"{type(self).__name__}: {self._rounds_done()} rounds, {losses}")

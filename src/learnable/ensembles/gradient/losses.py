@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit, softmax
 
 from ...core.errors import DataError, ParameterError
+from ...data.any_order import counts_by_group, mean, sums_by_group
+from ...data.world import ALONE, World
 from ...risk.losses import (
     AbsoluteLoss,
     ExponentialLoss,
@@ -34,6 +36,7 @@ from ...risk.losses import (
     SquaredLoss,
 )
 from ..gradient import _kernels
+from .quantiles import quantiles_by_leaf
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -78,7 +81,7 @@ class BoostingLoss:
         """Return the targets as the loss wants them."""
         return np.where(y == 1, 1.0, -1.0) if self.margin else np.asarray(y, dtype=np.float64)
 
-    def prepare(self, y: Array, F: Array, w: Array | None) -> None:
+    def prepare(self, y: Array, F: Array, w: Array | None, world: World = ALONE) -> None:
         """Adapt to the scores at the beginning of a round; Huber's δ follows the residuals."""
 
     def value(self, y: Array, F: Array) -> Array:
@@ -92,19 +95,21 @@ class BoostingLoss:
             return g, np.ones_like(g)
         return g, np.asarray(self.loss.curvature(y, F[0]), dtype=np.float64)[None]
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the best constant scores, (K,)."""
         one = np.zeros(len(y), np.int32)
-        return self.best_leaf_values(0, one, 1, y, np.zeros((1, len(y))), w)
+        return self.best_leaf_values(0, one, 1, y, np.zeros((1, len(y))), w, world)
 
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+    def best_leaf_values(
+        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
+    ) -> Array:
         """Return argmin over c of Σ w V(y, F + c·e_k) in each leaf, by bisection on the derivative."""
         moved = F.copy()
 
         def slope(c: Array) -> Array:
             moved[k] = F[k] + c[leaf]
             g = self.derivatives(y, moved)[0][k]
-            return sum_by_leaf(leaf, g if w is None else g * w, n_leaves)
+            return sums_by_group(leaf, g if w is None else g * w, n_leaves, world)
 
         return bisect(slope, n_leaves)
 
@@ -121,39 +126,15 @@ class BoostingLoss:
         """Return the scores that stand for predictions or probabilities; the inverse of the link."""
         return np.asarray(predicted, dtype=np.float64).reshape(1, -1)
 
-    def check_targets(self, owner: str, y: Array) -> None:
+    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
         """Raise DataError unless the loss is defined for the targets."""
 
 
-def quantiles_by_leaf(leaf: Ids, n_leaves: int, x: Array, w: Array | None, level: float) -> Array:
-    """Return the weighted quantile of x in each leaf: the middle of both where the level falls between two values.
-
-    Examples
-    --------
-    >>> leaf, x = np.array([0, 1, 0, 1, 0], np.int32), np.array([3.0, 1.0, 1.0, 2.0, 2.0])
-    >>> quantiles_by_leaf(leaf, 2, x, None, 0.5)
-    array([2. , 1.5])
-    """
-    order = np.argsort(x, kind="stable")
-    order = order[np.argsort(leaf[order].astype(np.int16 if n_leaves < 2**15 else np.int32), kind="stable")]
-    weight = np.ones(len(x)) if w is None else w[order]
-    counts = np.bincount(leaf, minlength=n_leaves)
-    first = np.r_[0, np.cumsum(counts)]
-    total = np.r_[0.0, np.cumsum(weight)]
-    base, whole = total[first[:-1]], total[first[1:]] - total[first[:-1]]
-    wanted = base + level * whole
-    slack = 1e-12 * np.maximum(whole, total[-1] * 1e-3)
-    at = np.clip(np.searchsorted(total[1:], wanted - slack), first[:-1], np.maximum(first[1:] - 1, first[:-1]))
-    at = np.minimum(at, len(x) - 1)
-    between = np.abs(total[at + 1] - wanted) <= slack
-    above = np.where(between & (at + 1 < first[1:]), at + 1, at)
-    found = x[order[at]] / 2 + x[order[np.minimum(above, len(x) - 1)]] / 2
-    return np.where(counts > 0, found, 0.0)
-
-
-def sum_by_leaf(leaf: NDArray[Any], x: Array | None, n_leaves: int) -> Array:
-    """Return the sums of x over the rows of each leaf; None counts them."""
-    return np.bincount(leaf, x, n_leaves).astype(np.float64)
+def ends_of(y: Array, world: World = ALONE) -> tuple[float, float]:
+    """Return the smallest and the largest target of all parts."""
+    low, high = (-np.inf, -np.inf) if not len(y) else (-float(y.min()), float(y.max()))
+    found = world.most(np.array([low, high]))
+    return -float(found[0]), float(found[1])
 
 
 def bisect(slope: Any, n_leaves: int) -> Array:
@@ -191,14 +172,15 @@ class Squared(BoostingLoss):
         super().__init__(SquaredLoss())
         self.fused = _kernels.SQUARED
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the mean, without overflow."""
-        scale = float(np.abs(y).max(initial=0.0)) or 1.0
-        return np.array([np.average(y / scale, weights=w) * scale])
+        scale = float(world.most(np.array([np.abs(y).max(initial=0.0)]))[0]) or 1.0
+        return np.array([mean(y / scale, w, world) * scale])
 
-    def check_targets(self, owner: str, y: Array) -> None:
+    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
         """Refuse what has no finite squares."""
-        spread = float(y.max() / 2 - y.min() / 2)
+        low, high = ends_of(y, world)
+        spread = high / 2 - low / 2
         if spread > 1e150:
             raise DataError(f"{owner}: y spreads over {spread:.3g}, and its squares overflow; divide it by a constant.")
 
@@ -210,9 +192,11 @@ class Quantile(BoostingLoss):
         super().__init__(AbsoluteLoss() if absolute else QuantileLoss(level))
         self.level = level
 
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+    def best_leaf_values(
+        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
+    ) -> Array:
         """Return the quantile of the residuals in each leaf."""
-        return quantiles_by_leaf(leaf, n_leaves, y - F[0], w, self.level)
+        return quantiles_by_leaf(leaf, n_leaves, y - F[0], w, self.level, world)
 
 
 class Huber(BoostingLoss):
@@ -232,24 +216,26 @@ class Huber(BoostingLoss):
         """Leaves have a formula of their own."""
         return False
 
-    def prepare(self, y: Array, F: Array, w: Array | None) -> None:
+    def prepare(self, y: Array, F: Array, w: Array | None, world: World = ALONE) -> None:
         """Set δ."""
         one = np.zeros(len(y), np.int32)
-        delta = float(quantiles_by_leaf(one, 1, np.abs(y - F[0]), w, self.level)[0])
+        delta = float(quantiles_by_leaf(one, 1, np.abs(y - F[0]), w, self.level, world)[0])
         self.loss = HuberLoss(max(delta, _TINY))
 
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+    def best_leaf_values(
+        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
+    ) -> Array:
         """Return median + mean of the clipped rest."""
         r = y - F[0]
-        middle = quantiles_by_leaf(leaf, n_leaves, r, w, 0.5)
+        middle = quantiles_by_leaf(leaf, n_leaves, r, w, 0.5, world)
         rest = np.clip(r - middle[leaf], -self.loss.delta, self.loss.delta)
-        weight = np.bincount(leaf, w, n_leaves)
-        total = np.bincount(leaf, rest if w is None else rest * w, n_leaves)
+        weight = counts_by_group(leaf, n_leaves, world) if w is None else sums_by_group(leaf, w, n_leaves, world)
+        total = sums_by_group(leaf, rest if w is None else rest * w, n_leaves, world)
         return middle + total / np.where(weight > 0, weight, 1.0)
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the median."""
-        return quantiles_by_leaf(np.zeros(len(y), np.int32), 1, y, w, 0.5)
+        return quantiles_by_leaf(np.zeros(len(y), np.int32), 1, y, w, 0.5, world)
 
 
 class Deviance(BoostingLoss):
@@ -260,21 +246,22 @@ class Deviance(BoostingLoss):
         self.name = name
         self.fused = _kernels.POISSON if name == "poisson" else _kernels.GAMMA
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the logarithm of the mean."""
-        return np.log([max(float(np.average(y, weights=w)), _TINY)])
+        return np.log([max(mean(y, w, world), _TINY)])
 
     def scores_of(self, predicted: Array) -> Array:
         """Return log μ."""
         return np.log(np.maximum(np.asarray(predicted, dtype=np.float64), _TINY)).reshape(1, -1)
 
-    def check_targets(self, owner: str, y: Array) -> None:
+    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
         """Refuse negative counts, or none at all; gamma's targets are positive."""
-        bad = (y < 0).any() or not y.any() if self.name == "poisson" else (y <= 0).any()
+        low, high = ends_of(y, world)
+        bad = low < 0 or high <= 0 if self.name == "poisson" else low <= 0
         if bad:
             rule = "non-negative y and sum(y) > 0" if self.name == "poisson" else "strictly positive y"
             raise DataError(
-                f"{owner}: loss={self.name!r} requires {rule}. The smallest target is {y.min():g}. Use "
+                f"{owner}: loss={self.name!r} requires {rule}. The smallest target is {low:g}. Use "
                 "loss='squared_error'."
             )
 
@@ -287,9 +274,9 @@ class TwoClasses(BoostingLoss):
         self.factor = 1.0 if name == "log_loss" else 0.5
         self.fused = _kernels.LOGISTIC if name == "log_loss" else _kernels.EXPONENTIAL
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the log-odds, or half of them."""
-        p = float(np.average(y > 0, weights=w))
+        p = mean(y > 0, w, world)
         return np.array([self.factor * logit(np.clip(p, 1e-15, 1 - 1e-15))])
 
     def scores_of(self, predicted: Array) -> Array:
@@ -297,9 +284,11 @@ class TwoClasses(BoostingLoss):
         eps = np.finfo(np.float64).eps
         return self.factor * logit(np.clip(predicted[:, 1], eps, 1 - eps))[None]
 
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+    def best_leaf_values(
+        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
+    ) -> Array:
         """Return the minimisers; of leaves with one class only, whose loss has none, ±4."""
-        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w), -4.0, 4.0)
+        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w, world), -4.0, 4.0)
 
     def probability(self, F: Array) -> Array:
         """Return both probabilities, each with its own digits."""
@@ -338,13 +327,18 @@ class Softmax(BoostingLoss):
         p[y.astype(np.int64), np.arange(F.shape[1])] -= 1.0
         return p, h
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the logarithms of the shares of the classes, their mean zero."""
-        return centred_log(sum_by_leaf(y.astype(np.int64), w, self.n_outputs)[None])[:, 0]
+        codes = y.astype(np.int64)
+        shares = counts_by_group(codes, self.n_outputs, world) if w is None else None
+        shares = sums_by_group(codes, w, self.n_outputs, world) if shares is None else shares.astype(np.float64)
+        return centred_log(shares[None])[:, 0]
 
-    def best_leaf_values(self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None) -> Array:
+    def best_leaf_values(
+        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
+    ) -> Array:
         """Return the minimisers; where there is none, ±4."""
-        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w), -4.0, 4.0)
+        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w, world), -4.0, 4.0)
 
     def predict(self, F: Array) -> Array:
         """Return the most probable class."""
@@ -380,7 +374,7 @@ class CustomClasses(Softmax):
         h = np.asarray(self.loss.curvature(y, z), dtype=np.float64).T if self.smooth else np.ones_like(g)
         return g, np.ascontiguousarray(h)
 
-    def start(self, y: Array, w: Array | None) -> Array:
+    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return zeros."""
         return np.zeros(self.n_outputs)
 

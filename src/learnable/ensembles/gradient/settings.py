@@ -11,14 +11,18 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ...core.declare import Matches, Number, Options, optional
 from ...core.errors import DataError, ParameterError
 from ...core.threads import resolve_n_jobs
+from ...data.any_order import mean
 from ...data.arrays import as_array
 from ...data.door import is_frame
 from ...data.frames import open_frame, read_series
+from ...data.world import ALONE, World
 from ...trees.file_layout import require
+from ...trees.histogram.walker import CodeWalker
 from ...trees.layout import Trees
 from .driver import Rounds, mean_loss
 from .losses import BoostingLoss
@@ -49,13 +53,27 @@ EACH_ROW = 0.25 / 20
 _LEAST = 1e-3  # scikit-learn's, whatever the loss
 
 
-def least_hessian(model: Any, w: Array | None) -> float:
+def least_hessian(model: Any, w: Array | None, world: World = ALONE) -> float:
     """Return Σh that a leaf needs; that of the log loss has no unit, so that its least is known."""
     if model.min_hessian is not None:
         return float(model.min_hessian)
     if isinstance(model.loss, str) and model.loss == "log_loss":
-        return EACH_ROW * model.min_samples_leaf * (1.0 if w is None else float(w.mean()))
+        return EACH_ROW * model.min_samples_leaf * (1.0 if w is None else mean(w, None, world))
     return _LEAST
+
+
+def class_factors(owner: str, class_weight: Any, classes: Any, totals: list[float]) -> Array:
+    """Return the factor on the weight of each class: given, or such that all classes weigh the same."""
+    if isinstance(class_weight, str):
+        weight = np.array(totals)
+        return np.asarray(weight.sum() / (len(weight) * weight))
+    try:
+        factor = np.asarray(compute_sample_weight(class_weight, np.asarray(classes, dtype=object)), np.float64)
+    except (ValueError, TypeError) as error:
+        raise ParameterError(f"{owner}: class_weight: {error}") from error
+    if (factor < 0).any() or not np.isfinite(factor).all() or not factor.any():
+        raise ParameterError(f"{owner}: class_weight must hold weights >= 0, not all zero; got {class_weight!r}.")
+    return factor
 
 
 def monotone_signs(owner: str, given: Any, n_columns: int, names: Any, n_outputs: int) -> NDArray[np.int8] | None:
@@ -153,9 +171,10 @@ class Stopping(NamedTuple):
 class Part(NamedTuple):
     """Some rows, ready for the loop."""
 
-    X: Any
+    X: Any  #: the features, or their codes (`streams.Encoded`)
     y: NDArray[Any]  #: as the door gives it: numbers or class codes
     w: Array | None
+    empty: Any = np.empty  #: gives the memory of what there is per row
 
 
 class Watch:
@@ -171,7 +190,9 @@ class Watch:
         stopping: Stopping,
         rounds: Rounds,
         old: Any,
+        world: World = ALONE,
     ) -> None:
+        self.world = world
         self.model, self.loss, self.part, self.y, self.held, self.rule = model, loss, part, y, held, stopping
         self.threads = resolve_n_jobs(model.n_jobs)
         self.first = len(rounds.steps)
@@ -179,6 +200,7 @@ class Watch:
         self.train_scores = old.train_score_[: self.first + 1].tolist() if kept else []
         self.scores = old.validation_score_[: self.first + 1].tolist() if kept else []
         self.y_held = np.empty(0) if held is None else loss.truth(held.y)
+        self.walker = CodeWalker(held.X.binned) if held is not None and hasattr(held.X, "binned") else None
         if held is not None:
             self.F = (old if old is not None else model)._raw_start(held.X)
             if old is not None:
@@ -190,7 +212,10 @@ class Watch:
         """Look at one more round; return whether it is enough."""
         if self.held is not None:
             for k, tree in enumerate(trees):
-                self.F[k] += tree.sum(self.held.X, self.threads)[:, 0]
+                if self.walker is not None:
+                    self.walker.add(tree, self.F[k])
+                else:
+                    self.F[k] += tree.sum(self.held.X, self.threads)[:, 0]
         self._note(rounds)
         scores = self.decisive()
         if len(scores) <= self.rule.patience:
@@ -211,10 +236,10 @@ class Watch:
     def _note(self, rounds: Rounds) -> None:
         if isinstance(self.rule.scoring, str) and self.rule.scoring == "loss":
             if not rounds.losses:
-                rounds.losses.append(mean_loss(self.loss, self.y, rounds.F, self.part.w))
+                rounds.losses.append(mean_loss(self.loss, self.y, rounds.F, self.part.w, self.world))
             self.train_scores.append(-rounds.losses[-1])
             if self.held is not None:
-                self.scores.append(-mean_loss(self.loss, self.y_held, self.F, self.held.w))
+                self.scores.append(-mean_loss(self.loss, self.y_held, self.F, self.held.w, self.world))
             return
         self.train_scores.append(self._scored(self.part, rounds.F))
         if self.held is not None:

@@ -1,11 +1,13 @@
-"""Boosting on rows that lie in files or on Dask: three sweeps, then everything happens on codes of one byte.
+"""Boosting on rows that lie in files: two sweeps, then everything happens on codes of one byte.
 
-    sweep 1    targets and weights
-    sweep 2    the rows that bin edges are computed from, chosen by their number in the whole table; rows held out
-    sweep 3    every block is encoded where it is read; only its codes are kept
+    first      targets and weights; of Parquet files nothing else is read
+    sweep 1    the rows that bin edges are computed from, chosen by their number in the whole table
+    sweep 2    every block is encoded where it is read; its codes go to a file that is mapped into memory
 
 The codes (two bytes per cell, where the rows of a file have eight) are those of the table in memory, so the trees are
-the same to the bit, whatever the number of blocks or partitions. On Dask the partitions are encoded where they lie.
+the same to the bit, whatever the number of blocks. What there is per row besides (targets, scores, derivatives, the
+order of the rows: about 60 bytes) lies in mapped files too, and at most 256 MB of them are resident. Dask collections
+without a cluster are read the same way; with one, `cluster` leaves the rows where they are.
 """
 
 from __future__ import annotations
@@ -18,53 +20,36 @@ from numpy.typing import NDArray
 
 from ...data.arrays import bound_infinity
 from ...data.blocks import Block, map_reduce
-from ...trees.histogram.bins import BinnedTable, Bins, sample_rows
+from ...data.mapped import MappedArrays
+from ...trees.histogram.bins import GROUP, BinnedTable, Bins, sample_rows
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
 class Targets(NamedTuple):
-    """What sweep 1 finds."""
+    """What is read first."""
 
     y: NDArray[Any]
     w: Array | None
 
 
-def read_targets(blocks: Any, classes: Any, n_jobs: int | None) -> Targets:
-    """Return the targets (class codes, if there are classes) and weights of all rows."""
-    pieces = map_reduce(blocks, _targets_of, _chain, n_jobs=n_jobs)
-    y = np.concatenate([piece[0] for piece in pieces])
-    w = None if pieces[0][1] is None else np.concatenate([piece[1] for piece in pieces])
-    return Targets(y.astype(np.int64) if classes is not None else y.astype(np.float64), w)
+class Split(NamedTuple):
+    """Which rows are fitted, and which decide when to stop."""
+
+    n_rows: int
+    fit: Rows | None  #: ascending; None: all
+    out: Rows  #: ascending
 
 
-def read_rows(blocks: Any, rows: Rows, n_jobs: int | None) -> Array:
-    """Return some rows of X, whose numbers ascend."""
-    pieces = map_reduce(blocks, partial(_rows_of, rows=rows), _chain, n_jobs=n_jobs)
-    return np.concatenate(pieces)
+class BinSettings(NamedTuple):
+    """How bins are found."""
 
-
-def read_codes(
-    blocks: Any,
-    fit: Rows | None,
-    n_rows: int,
-    max_bins: int,
-    w: Array | None,
-    seed: int,
-    n_jobs: int | None,
-    owner: str,
-) -> BinnedTable:
-    """Return the codes of the rows `fit` (None: all), as `BinnedTable.build` would from the table in memory."""
-    every = np.arange(n_rows) if fit is None else fit
-    chosen = sample_rows(len(every), seed)
-    rows = every if chosen is None else every[chosen]
-    weight = w if w is None or chosen is None else w[chosen]
-    bins = Bins.fit(read_rows(blocks, rows, n_jobs), max_bins=max_bins, weight=weight, owner=owner)
-    pieces = map_reduce(blocks, partial(_codes_of, bins=bins, rows=fit), _chain, n_jobs=n_jobs)
-    return BinnedTable(
-        bins, np.concatenate([piece[0] for piece in pieces]), np.concatenate([piece[1] for piece in pieces], axis=1)
-    )
+    owner: str
+    max_bins: int
+    categorical: NDArray[np.bool_] | None
+    seed: int
+    n_jobs: int | None
 
 
 class Encoded(NamedTuple):
@@ -74,24 +59,85 @@ class Encoded(NamedTuple):
     shape: tuple[int, int]
 
 
+def read_targets(blocks: Any, classes: Any, n_jobs: int | None) -> Targets:
+    """Return the targets (class codes, if there are classes) and weights of all rows."""
+    light = blocks.targets_only() if hasattr(blocks, "targets_only") else blocks
+    pieces = map_reduce(light, _targets_of, _chain, n_jobs=n_jobs)
+    y = np.concatenate([piece[0] for piece in pieces])
+    w = None if pieces[0][1] is None else np.concatenate([piece[1] for piece in pieces])
+    return Targets(y.astype(np.int64) if classes is not None else y.astype(np.float64), w)
+
+
+def read_rows(blocks: Any, rows: Rows, n_jobs: int | None) -> Array:
+    """Return some rows of X, whose numbers ascend."""
+    if getattr(blocks, "has_weights", False):
+        blocks.scanned()  # from then on blocks are numbered by the rows that are kept
+    pieces = map_reduce(blocks, partial(_rows_of, rows=rows), _chain, n_jobs=n_jobs)
+    return np.concatenate(pieces)
+
+
+def find_bins(blocks: Any, split: Split, w: Array | None, settings: BinSettings) -> Bins:
+    """Return the bins that `Bins.fit` would find in the table in memory."""
+    every = np.arange(split.n_rows) if split.fit is None else split.fit
+    chosen = sample_rows(len(every), settings.seed)
+    rows = every if chosen is None else every[chosen]
+    sample = read_rows(blocks, rows, settings.n_jobs)
+    weight = None if w is None else w[rows]
+    return Bins.fit(sample, max_bins=settings.max_bins, weight=weight, owner=settings.owner)
+
+
+def read_codes(
+    blocks: Any, split: Split, w: Array | None, settings: BinSettings, arrays: MappedArrays
+) -> tuple[Encoded, Encoded]:
+    """Return the codes of the rows to fit and of those held out, as `BinnedTable.build` would find them."""
+    bins = find_bins(blocks, split, w, settings)
+    width = GROUP * (len(bins.group_start) - 1)
+
+    def reserve(n: int) -> BinnedTable:
+        return BinnedTable(bins, arrays.empty((n, width), np.uint8), arrays.empty((bins.n_stored, n), np.uint8))
+
+    n_out = len(split.out)
+    tables = [reserve(split.n_rows - n_out), reserve(n_out)]
+    numbers = [split.fit, split.out]
+
+    def write(start: int, codes: BinnedTable) -> None:
+        for rows, table in zip(numbers, tables, strict=True):
+            own = slice(0, codes.n_rows) if rows is None else _own(rows, start, codes.n_rows)
+            first = start if rows is None else int(np.searchsorted(rows, start))
+            part = codes.rows[own]
+            table.rows[first : first + len(part)] = part
+            table.columns[:, first : first + len(part)] = codes.columns[:, own]
+
+    if hasattr(blocks, "each"):
+        for start, codes in blocks.each(partial(_codes_of, bins=bins)):
+            write(start, codes)
+    else:
+        map_reduce(blocks, lambda block: write(*_codes_of(block, bins)), _nothing, n_jobs=settings.n_jobs)
+    d = bins.n_columns
+    return Encoded(tables[0], (split.n_rows - n_out, d)), Encoded(tables[1], (n_out, d))
+
+
+def _codes_of(block: Block, bins: Bins) -> tuple[int, BinnedTable]:
+    """Return the number of the first row of a block, and the codes of its rows."""
+    return block.start, bins.encode(bound_infinity(block.X))
+
+
+def _nothing(a: None, b: None) -> None:
+    return None
+
+
 def _targets_of(block: Block) -> list[Any]:
     return [(np.array(block.y), None if block.weight is None else block.weight.copy())]
 
 
 def _rows_of(block: Block, rows: Rows) -> list[Any]:
-    return [bound_infinity(block.X[_own(rows, block)])]
+    return [bound_infinity(block.X[_own(rows, block.start, block.X.shape[0])])]
 
 
-def _codes_of(block: Block, bins: Bins, rows: Rows | None) -> list[Any]:
-    X = block.X if rows is None else np.ascontiguousarray(block.X[_own(rows, block)])
-    table = bins.encode(bound_infinity(X))
-    return [(table.rows, table.columns)]
-
-
-def _own(rows: Rows, block: Block) -> Rows:
-    """Return which of the rows lie in a block, counted within it."""
-    first, last = np.searchsorted(rows, [block.start, block.start + block.X.shape[0]])
-    return rows[first:last] - block.start
+def _own(rows: Rows, start: int, n: int) -> Rows:
+    """Return which of the rows are among n from `start` on, counted from there."""
+    first, last = np.searchsorted(rows, [start, start + n])
+    return rows[first:last] - start
 
 
 def _chain(a: list[Any], b: list[Any]) -> list[Any]:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.jit import ieee_kernel, intrinsic, lean_kernel
+from ...core.jit import ieee_kernel, intrinsic, lean_kernel, lean_strict_kernel
 from ...core.threads import ABORT
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -64,6 +64,8 @@ class Fields(NamedTuple):
     h_most: Any  #: largest h of a row in steps
     g_step: Any
     h_step: Any
+    g_unit: Any  #: of `data.any_order`, in which leaves are summed
+    h_unit: Any
 
 
 class Limits(NamedTuple):
@@ -103,6 +105,7 @@ class Task(NamedTuple):
     gradient: Any
     hessian: Any
     sample: Any
+    first: Any  #: number of the first row in the whole table
     seed: Any
     max_leaves: Any
     max_depth: Any
@@ -142,7 +145,8 @@ class Space(NamedTuple):
     n_slots: Any
     private: Any
     stats: Any
-    block_sums: Any
+    ledgers: Any  #: of Σ|g|, Σh and Σg, by block of rows
+    leaf_limbs: Any  #: of Σg and Σh, by thread and node
     block_shift: Any
     middle: Any
     found: Any
@@ -183,13 +187,14 @@ def scramble(row: Any, key: Any) -> Any:
 
 
 @ieee_kernel
-def quantise(row: Any, g: float, h: float, g_scale: float, h_scale: float, key: Any) -> Any:
+def quantise(row: Any, number: Any, g: float, h: float, g_scale: float, h_scale: float, key: Any) -> Any:
     """Return the entry of a row: derivatives in steps, rounded up or down at random, right on average.
 
-    The whole part of x + u, u uniform in (0, 1), is x on average. Adding 1.5 · 2⁵² to a whole number leaves its two's
-    complement in the lowest bits.
+    `number` is that of the row in the whole table, of which `row` counts within a part. The whole part of x + u, u
+    uniform in (0, 1), is x on average. Adding 1.5 · 2⁵² to a whole number leaves its two's complement in the lowest
+    bits.
     """
-    bits = scramble(row, key)
+    bits = scramble(number, key)
     u = (np.float64(np.int32(bits & np.uint32(0xFFFF))) + 0.5) * (1.0 / 65536.0)
     v = (np.float64(np.int32(bits >> np.uint32(16))) + 0.5) * (1.0 / 65536.0)
     a = np.float64(np.floor(g * g_scale + u) + _ROUND).view(np.uint64) & np.uint64(0xFFFF)
@@ -427,7 +432,7 @@ def score_codes(hist: Any, limits: Limits, f: Fields, total: Any, work: Any) -> 
     score_packed(np.int64(CODES), limits, f, total, work)  # typed: a literal would be compiled apart
 
 
-@ieee_kernel
+@lean_strict_kernel
 def score_packed(n_cuts: Int, limits: Limits, f: Fields, total: Any, work: Any) -> None:
     """Score splits with the sums `work.prefix` on one side, as bits of a float in steps²; −1: a side has too little."""
     prefix, score = work.prefix, work.score_bits
@@ -457,7 +462,7 @@ def score_packed(n_cuts: Int, limits: Limits, f: Fields, total: Any, work: Any) 
         score[i] = np.float64(value).view(np.int64) if fits else np.int64(-1)
 
 
-@ieee_kernel
+@lean_strict_kernel
 def clipped_score(g: float, h: float, lam: float, low: float, high: float) -> float:
     """Return −2·(gv + (h + λ)v²/2) at the best v in [low, high]; without bounds it is g²/(h + λ)."""
     v = min(max(-g / (h + lam), low), high)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.jit import ieee_kernel
+from ...data.any_order import add_tile, read_ledger, unit_of
 from .._random import mix, next_random
 from ._kernels import (
     CODES,
@@ -52,6 +53,9 @@ LINKS: Final = 9
 GAIN, G, H, LOW, HIGH, N = range(6)
 NUMBERS: Final = 8  # after N: G and H of the left child
 WORDS: Final = 8  # of the set of bins that go left; as many follow with the bins that are in the node
+#: Columns of Space.stats.
+TOP_G, TOP_H, LEAST_H, COUNT = range(4)
+STATS: Final = 4
 _AHEAD: Final = 24
 _TAIL: Final = 512.0  # largest over mean derivative up to which rounding does no harm
 _NEVER: Final = -np.inf
@@ -79,8 +83,8 @@ def first_not_below(sample: Any, row: Int) -> Int:
 
 
 @ieee_kernel
-def measure(t: Int, n_threads: Int, task: Task, space: Space) -> None:
-    """Write Σ|g|, max|g|, Σh, max h, min h, the count and Σg of each block of the thread's rows.
+def measure(t: Int, n_threads: Int, task: Task, space: Space, work: Work) -> None:
+    """Write max|g|, max h, min h and the count of each block of the thread's rows, and the ledgers of Σ|g|, Σh, Σg.
 
     Bits of floats that are not negative have the order of the floats, and integers are compared in vectors.
     """
@@ -88,40 +92,69 @@ def measure(t: Int, n_threads: Int, task: Task, space: Space) -> None:
     size = np.int64(1) << space.block_shift
     for begin in range(lo, hi, size):
         end = min(hi, begin + size)
-        a, b, c = 0.0, 0.0, 0.0
-        top, most, least = np.int64(0), np.int64(0), np.int64(0x7FF0000000000000)
-        count = end - begin
+        block = begin >> space.block_shift
+        out, ledgers = space.stats[block], space.ledgers[block]
+        for k in range(3):
+            for i in range(ledgers.shape[1]):
+                ledgers[k, i] = 0
+        low, high = begin, end
         if task.sample.size:
             low, high = first_not_below(task.sample, begin), first_not_below(task.sample, end)
-            count = high - low
-            for p in range(low, high):
-                g, h = np.float64(task.gradient[task.sample[p]]), np.float64(task.hessian[task.sample[p]])
-                a, b, c = a + abs(g), b + h, c + g
-                top, most = max(top, np.float64(abs(g)).view(np.int64)), max(most, np.float64(h).view(np.int64))
-                least = min(least, np.float64(h).view(np.int64))
-        else:
-            gs, hs = task.gradient[begin:end], task.hessian[begin:end]
-            for p in range(gs.size):
-                g, h = np.float64(gs[p]), np.float64(hs[p])
-                a, b, c = a + abs(g), b + h, c + g
-                top, most = max(top, np.float64(abs(g)).view(np.int64)), max(most, np.float64(h).view(np.int64))
-                least = min(least, np.float64(h).view(np.int64))
-        out = space.stats[begin >> space.block_shift]
-        out[0], out[1], out[2], out[3] = a, np.int64(top).view(np.float64), b, np.int64(most).view(np.float64)
-        out[4], out[5], out[6] = np.int64(least).view(np.float64), count, c
+        out[TOP_G], out[TOP_H], out[LEAST_H], out[COUNT] = 0.0, 0.0, np.inf, high - low
+        for at in range(low, high, CODES):
+            measure_tile(at, min(high - at, CODES), task, work, out, ledgers)
 
 
 @ieee_kernel
-def choose_fields(task: Task, space: Space, root: Array) -> tuple[Fields, bool]:
+def measure_tile(at: Int, n: Int, task: Task, work: Work, out: Any, ledgers: Any) -> None:
+    """Add `n` rows, at most 256, to what `measure` writes."""
+    g, h, size = work.g, work.h, work.score
+    take_tile(at, n, task, g, h)
+    top, most, least = np.int64(0), np.int64(0), np.int64(0x7FF0000000000000)
+    for i in range(n):
+        size[i] = abs(g[i])
+        top = max(top, np.float64(size[i]).view(np.int64))
+        most, least = max(most, np.float64(h[i]).view(np.int64)), min(least, np.float64(h[i]).view(np.int64))
+    out[TOP_G] = max(out[TOP_G], np.int64(top).view(np.float64))
+    out[TOP_H] = max(out[TOP_H], np.int64(most).view(np.float64))
+    out[LEAST_H] = min(out[LEAST_H], np.int64(least).view(np.float64))
+    add_tile(size, n, ledgers[0])
+    add_tile(h, n, ledgers[1])
+    add_tile(g, n, ledgers[2])
+
+
+@ieee_kernel
+def take_tile(at: Int, n: Int, task: Task, g: Any, h: Any) -> None:
+    """Copy the derivatives of rows at … at + n − 1, or of those of the sample."""
+    if task.sample.size:
+        rows = task.sample[at : at + n]
+        for i in range(n):
+            g[i], h[i] = np.float64(task.gradient[rows[i]]), np.float64(task.hessian[rows[i]])
+    else:
+        gs, hs = task.gradient[at : at + n], task.hessian[at : at + n]
+        for i in range(n):
+            g[i] = np.float64(gs[i])
+            h[i] = np.float64(hs[i])
+
+
+@ieee_kernel
+def merge_blocks(space: Space) -> None:
+    """Bring the statistics of all blocks to the first."""
+    stats, ledgers = space.stats, space.ledgers
+    for k in range(1, ((space.leaf_of_row.size - 1) >> space.block_shift) + 1):
+        stats[0, TOP_G], stats[0, TOP_H] = max(stats[0, TOP_G], stats[k, TOP_G]), max(stats[0, TOP_H], stats[k, TOP_H])
+        stats[0, LEAST_H] = min(stats[0, LEAST_H], stats[k, LEAST_H])
+        stats[0, COUNT] += stats[k, COUNT]
+        for c in range(3):
+            for i in range(ledgers.shape[2]):
+                ledgers[0, c, i] += ledgers[k, c, i]
+
+
+@ieee_kernel
+def choose_fields(task: Task, stats: Any, ledgers: Any, root: Array) -> tuple[Fields, bool]:
     """Decide how sums are packed, or that they must not be; and whether all hessians are equal."""
-    a, top, b, most, least, count, c = 0.0, 0.0, 0.0, 0.0, np.inf, 0.0, 0.0
-    for k in range(((space.leaf_of_row.size - 1) >> space.block_shift) + 1):
-        s = space.stats[k]
-        a += s[0]
-        b += s[2]
-        count += s[5]
-        c += s[6]
-        top, most, least = max(top, s[1]), max(most, s[3]), min(least, s[4])
+    top, most, least, count = stats[TOP_G], stats[TOP_H], stats[LEAST_H], stats[COUNT]
+    a, b, c = read_ledger(ledgers[0]), read_ledger(ledgers[1]), read_ledger(ledgers[2])
     root[G], root[H], root[N] = c, b, count
     n = np.int64(count)
     constant = most == least
@@ -145,7 +178,7 @@ def choose_fields(task: Task, space: Space, root: Array) -> tuple[Fields, bool]:
         h_step = most
     g_step, h_step = g_step if g_step > 0.0 else 1.0, h_step if h_step > 0.0 else 1.0
     h_most = 1.0 if constant else np.ceil(most / h_step) + 1.0
-    return Fields(exact, h_bits, g_bits, h_most, g_step, h_step), constant
+    return Fields(exact, h_bits, g_bits, h_most, g_step, h_step, unit_of(top), unit_of(most)), constant
 
 
 @ieee_kernel
@@ -170,14 +203,15 @@ def write_entries(t: Int, n_threads: Int, task: Task, space: Space, f: Fields) -
                 space.order[p] = np.uint64(r)
             else:
                 g, h = np.float64(task.gradient[r]), np.float64(task.hessian[r])
-                space.order[p] = quantise(r, g, h, g_scale, h_scale, key)
+                space.order[p] = quantise(r, task.first + r, g, h, g_scale, h_scale, key)
     elif f.exact:
         for p in range(lo, hi):
             space.order[p] = np.uint64(p)
     else:
         out, gs, hs = space.order[lo:hi], task.gradient[lo:hi], task.hessian[lo:hi]
         for p in range(hi - lo):
-            out[p] = quantise(lo + p, np.float64(gs[p]), np.float64(hs[p]), g_scale, h_scale, key)
+            r = lo + p
+            out[p] = quantise(r, task.first + r, np.float64(gs[p]), np.float64(hs[p]), g_scale, h_scale, key)
 
 
 @ieee_kernel

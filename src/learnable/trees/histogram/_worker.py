@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.jit import ieee_kernel
+from ...data.any_order import LIMBS, add_limbs, join_limbs
 from ._kernels import (
     CODES,
     COLUMN,
@@ -58,6 +59,7 @@ from ._leafwise import (
     divide_rows,
     draw_columns,
     measure,
+    merge_blocks,
     search,
     share_entries,
     share_rows,
@@ -89,45 +91,45 @@ class Out(NamedTuple):
 
 
 @ieee_kernel
-def sum_leaves(t: Int, n_threads: Int, n_nodes: Int, task: Task, space: Space, link: Any, part: Any) -> None:
-    """Write G and H of each leaf for each block of the thread's rows: a fixed order of additions."""
-    lo, hi = share_rows(t, n_threads, space)
-    shift, low = np.uint64(space.block_shift), np.uint64(0xFFFFFFFF)
-    sums = space.block_sums
-    for block in range(lo >> space.block_shift, (hi + (1 << space.block_shift) - 1) >> space.block_shift):
-        for i in range(n_nodes):
-            sums[block, i, 0] = sums[block, i, 1] = 0.0
+def sum_leaves(n_nodes: Int, f: Fields, task: Task, order: Any, link: Any, part: Any, work: Work, limbs: Any) -> None:
+    """Write G and H of each leaf over some rows, `part` of the order, as integers: (nodes, 2, 3)."""
+    g, h, low = work.g, work.h, np.uint64(0xFFFFFFFF)
+    g_scale, h_scale = 1.0 / f.g_unit, 1.0 / f.h_unit
     for i in range(n_nodes):
+        for k in range(LIMBS):
+            limbs[i, 0, k] = limbs[i, 1, k] = 0
         if link[i, LEFT] >= 0:
             continue
-        entries = space.order[part[i, t, 0] : part[i, t, 1]]
-        g, h = 0.0, 0.0
-        piece = np.uint64(0)
-        for p in range(entries.size):
-            r = entries[p] & low
-            if r >> shift != piece:
-                if p > 0:
-                    sums[piece, i, 0], sums[piece, i, 1] = g, h
-                g, h, piece = 0.0, 0.0, r >> shift
-            g += np.float64(task.gradient[r])
-            h += np.float64(task.hessian[r])
-        if entries.size:
-            sums[piece, i, 0], sums[piece, i, 1] = g, h
+        entries = order[part[i, 0] : part[i, 1]]
+        for begin in range(0, entries.size, CODES):
+            tile = entries[begin : begin + CODES]
+            for p in range(tile.size):
+                r = tile[p] & low
+                g[p], h[p] = np.float64(task.gradient[r]), np.float64(task.hessian[r])
+            add_limbs(g, tile.size, g_scale, limbs[i, 0])
+            add_limbs(h, tile.size, h_scale, limbs[i, 1])
+
+
+@ieee_kernel
+def merge_leaves(n_nodes: Int, limbs: Any) -> None:
+    """Add the integers of all threads to those of the first."""
+    for t in range(1, limbs.shape[0]):
+        for i in range(n_nodes):
+            for k in range(LIMBS):
+                limbs[0, i, 0, k] += limbs[t, i, 0, k]
+                limbs[0, i, 1, k] += limbs[t, i, 1, k]
 
 
 @ieee_kernel
 def finish(n_nodes: Int, table: Table, task: Task, space: Space, f: Fields, out: Any) -> None:
     """Compute sums, values and gains of all nodes; splits that only the rounding made look good are taken back."""
-    link, number = space.link[0], space.number[0]
-    n_blocks = ((space.leaf_of_row.size - 1) >> space.block_shift) + 1
+    link, number, limbs = space.link[0], space.number[0], space.leaf_limbs[0]
     exact, lam = space.exact, task.limits.reg_lambda
     for i in range(n_nodes - 1, -1, -1):
         low, high = number[i, LOW], number[i, HIGH]
         if link[i, LEFT] < 0:
-            g = h = 0.0
-            for k in range(n_blocks):
-                g += space.block_sums[k, i, 0]
-                h += space.block_sums[k, i, 1]
+            g = join_limbs(limbs[i, 0, 0], limbs[i, 0, 1], limbs[i, 0, 2], f.g_unit)
+            h = join_limbs(limbs[i, 1, 0], limbs[i, 1, 1], limbs[i, 1, 2], f.h_unit)
         else:
             g = exact[link[i, LEFT], 0] + exact[link[i, RIGHT], 0]
             h = exact[link[i, LEFT], 1] + exact[link[i, RIGHT], 1]
@@ -259,14 +261,17 @@ def grow_tree(
     )  # fmt: skip
     link, number, words, part = space.link[t], space.number[t], space.words[t], space.part[t]
     free = space.free[t]
-    measure(t, n_threads, task, space)
+    measure(t, n_threads, task, space, work)
     count = np.int64(1)  # typed: a literal would be compiled apart
     if not meet(meeting, stop, n_threads, count):
         return
-    f, constant = choose_fields(task, space, number[0])
-    rule = task.limits
-    least = rule.min_hessian if f.exact or constant else max(rule.min_hessian, 4.0 * f.h_step)
-    limits = Limits(rule.min_rows, least, rule.reg_lambda, rule.smoothing, rule.monotone)
+    if t == 0:
+        merge_blocks(space)
+    count += 1
+    if not meet(meeting, stop, n_threads, count):
+        return
+    f, constant = choose_fields(task, space.stats[0], space.ledgers[0], number[0])
+    limits = own_limits(task.limits, f, constant)
     write_entries(t, n_threads, task, space, f)
     open_root(n_threads, task, space, link, number, part, free, space.active[t], work)
     count += 1
@@ -328,16 +333,24 @@ def grow_tree(
         n_leaves += 1
         add_children(parent, a, b, n_threads, parity, table, task, space, link, number, words, part, space.active[t])
         parity = 1 - parity
-    sum_leaves(t, n_threads, n_nodes, task, space, link, part)
+    sum_leaves(n_nodes, f, task, space.order, link, part[:, t], work, space.leaf_limbs[t])
     count += 1
     if not meet(meeting, stop, n_threads, count):
         return
     if t == 0:
+        merge_leaves(n_nodes, space.leaf_limbs)
         finish(n_nodes, table, task, space, f, out)
     count += 1
     if not meet(meeting, stop, n_threads, count):
         return
     label_rows(t, n_threads, n_nodes, table, task, space, link, words, part, out)
+
+
+@ieee_kernel
+def own_limits(rule: Limits, f: Fields, constant: bool) -> Limits:
+    """Return the limits of a tree: rounded hessians need a few steps."""
+    least = rule.min_hessian if f.exact or constant else max(rule.min_hessian, 4.0 * f.h_step)
+    return Limits(rule.min_rows, least, rule.reg_lambda, rule.smoothing, rule.monotone)
 
 
 @ieee_kernel

@@ -35,10 +35,11 @@ from numpy.typing import NDArray
 
 from ...core.errors import ParameterError
 from ...core.threads import BarrierTeam
+from ...data.any_order import LEDGER, LIMBS
 from ..growth import Grown, GrowthStopped
 from ..layout import Trees
 from ._kernels import CODES, FOUND_SIZE, Limits, Space, Table, Task, Work
-from ._leafwise import LINKS, NUMBERS, WORDS
+from ._leafwise import LINKS, NUMBERS, STATS, WORDS
 from ._worker import Out, grow_tree
 from .bins import BinnedTable, Bins
 
@@ -110,6 +111,8 @@ class HistogramGrower:
         When to stop.
     crew : BarrierTeam or None
         Threads; None: the caller alone.
+    empty : function
+        Gives the memory of what there is per row, as `np.empty` does.
 
     Examples
     --------
@@ -122,7 +125,9 @@ class HistogramGrower:
     (3.5, [0.0, -1.0, 1.0])
     """
 
-    def __init__(self, binned: BinnedTable, rule: HistogramRule, crew: BarrierTeam | None = None) -> None:
+    def __init__(
+        self, binned: BinnedTable, rule: HistogramRule, crew: BarrierTeam | None = None, empty: Any = np.empty
+    ) -> None:
         if rule.growth not in ("leaf", "depth"):
             raise ParameterError(f"growth must be 'leaf' or 'depth', got {rule.growth!r}.")
         if rule.histogram not in _MODES:
@@ -130,10 +135,11 @@ class HistogramGrower:
         self.binned, self.rule = binned, rule
         self._crew = crew
         self.n_threads = 1 if crew is None else crew.n_threads
-        self._table = _table(binned, rule)
+        self._table = make_table(binned, rule, self._has_missing())
         self._shares = np.array([rule.columns_per_tree, rule.columns_per_level, rule.columns_per_node])
         self._sets = _sets(rule.interactions, binned.n_columns)
-        self._space, self._works, self._out = _allocate(binned, rule, self.n_threads, len(self._sets))
+        n_sets = len(self._sets)
+        self._space, self._works, self._out = _allocate(binned, rule, self.n_threads, n_sets, self._n_rows(), empty)
 
     def grow(
         self,
@@ -157,22 +163,10 @@ class HistogramGrower:
         stop : (1,) int64 or None
             A flag; once it is not zero, GrowthStopped is raised.
         """
-        sample = np.zeros(0, np.uint32) if rows is None else np.ascontiguousarray(rows, np.uint32)
-        if rows is not None and not len(sample):
+        if rows is not None and not len(rows):
             raise ParameterError("rows must not be empty.")
-        rule, out = self.rule, self._out
-        limits = Limits(
-            np.int64(max(1, rule.min_samples_leaf)), float(rule.min_hessian), float(rule.reg_lambda),
-            float(rule.category_smoothing), bool(np.any(self._table.sign)),
-        )  # fmt: skip
-        unlimited = rule.max_leaf_nodes is None or rule.max_leaf_nodes > len(out.feature) // 2 + 1
-        task = Task(
-            np.ascontiguousarray(gradient, np.float64), np.ascontiguousarray(hessian, np.float64), sample,
-            np.uint64(seed),
-            np.int64(len(out.feature) // 2 + 1), np.int64(2**31 if rule.max_depth is None else rule.max_depth),
-            rule.growth == "depth" or unlimited, float(rule.gamma), np.int64(_MODES[rule.histogram]), limits,
-            self._shares, self._sets,
-        )  # fmt: skip
+        sample = np.zeros(0, np.uint32) if rows is None else np.ascontiguousarray(rows, np.uint32)
+        task, out = self._task(gradient, hessian, sample, 0, seed), self._out
         flag = np.zeros(1, np.int64) if stop is None else stop
         out.count[0] = 0
         crew = self._crew if self._crew is not None else _ALONE
@@ -181,6 +175,32 @@ class HistogramGrower:
         if not out.count[0]:
             raise GrowthStopped
         return Grown(self._tree(), self._space.leaf_of_row)
+
+    def _n_rows(self) -> int:
+        """Return the number of rows, those of other parts of the table included."""
+        return self.binned.n_rows
+
+    def _has_missing(self) -> NDArray[np.bool_]:
+        """Return which columns have a missing value in any part of the table."""
+        return self.binned.has_missing
+
+    def _task(
+        self, gradient: NDArray[Any], hessian: NDArray[Any], sample: NDArray[np.uint32], first: int, seed: int
+    ) -> Task:
+        """Return what the kernels have to know of one tree; `first` is the number of the first row."""
+        rule, out = self.rule, self._out
+        limits = Limits(
+            np.int64(max(1, rule.min_samples_leaf)), float(rule.min_hessian), float(rule.reg_lambda),
+            float(rule.category_smoothing), bool(np.any(self._table.sign)),
+        )  # fmt: skip
+        unlimited = rule.max_leaf_nodes is None or rule.max_leaf_nodes > len(out.feature) // 2 + 1
+        return Task(
+            np.ascontiguousarray(gradient, np.float64), np.ascontiguousarray(hessian, np.float64), sample,
+            np.int64(first), np.uint64(seed),
+            np.int64(len(out.feature) // 2 + 1), np.int64(2**31 if rule.max_depth is None else rule.max_depth),
+            rule.growth == "depth" or unlimited, float(rule.gamma), np.int64(_MODES[rule.histogram]), limits,
+            self._shares, self._sets,
+        )  # fmt: skip
 
     def _tree(self) -> Trees:
         out = self._out
@@ -254,7 +274,8 @@ class _Alone(BarrierTeam):
 _ALONE = _Alone()
 
 
-def _table(binned: BinnedTable, rule: HistogramRule) -> Table:
+def make_table(binned: BinnedTable, rule: HistogramRule, has_missing: NDArray[np.bool_]) -> Table:
+    """Return the codes and the places of the bins as the kernels want them."""
     bins: Bins = binned.bins
     d = bins.n_columns
     by_stored = np.argsort(bins.stored, kind="stable").astype(np.int64)
@@ -263,7 +284,7 @@ def _table(binned: BinnedTable, rule: HistogramRule) -> Table:
     sign = np.zeros(d, np.int64) if rule.monotonic is None else np.asarray(rule.monotonic, np.int64)
     return Table(
         binned.rows.reshape(-1), np.int64(binned.rows.shape[1]), binned.columns, bins.group_start, bins.stored,
-        bins.first, bins.n_bins, bins.default, bins.missing_code, bins.categorical, binned.has_missing, by_stored,
+        bins.first, bins.n_bins, bins.default, bins.missing_code, bins.categorical, has_missing, by_stored,
         stored_start, sign, bins.edge_start, bins.edges,
     )  # fmt: skip
 
@@ -292,9 +313,11 @@ def _sets(interactions: Sequence[Any] | None, d: int) -> NDArray[np.uint8]:
     return sets[: len(sets) if sets[-1].any() else -1]
 
 
-def _allocate(binned: BinnedTable, rule: HistogramRule, n_threads: int, n_sets: int) -> tuple[Space, Work, Out]:
+def _allocate(
+    binned: BinnedTable, rule: HistogramRule, n_threads: int, n_sets: int, n_rows: int, empty: Any
+) -> tuple[Space, Work, Out]:
     n, d, s = binned.n_rows, binned.n_columns, binned.bins.n_stored
-    most = max(1, n // max(1, rule.min_samples_leaf))
+    most = max(1, n_rows // max(1, rule.min_samples_leaf))
     if rule.max_leaf_nodes is not None:
         most = min(most, rule.max_leaf_nodes)
     if rule.max_depth is not None and rule.max_depth < 31:
@@ -307,14 +330,15 @@ def _allocate(binned: BinnedTable, rule: HistogramRule, n_threads: int, n_sets: 
     t = n_threads
     shared_rows = t > 1 and (len(binned.bins.group_start) - 1) % t
     space = Space(
-        order=np.empty(n, np.uint64),
-        spare=np.empty(n, np.uint64),
+        order=empty(n, np.uint64),
+        spare=empty(n, np.uint64),
         pool=np.empty(n_slots * slot_size, np.int64),
         slot_size=np.int64(slot_size),
         n_slots=np.int64(n_slots),
         private=np.empty((t, CODES * s if shared_rows else 0), np.int64),
-        stats=np.zeros((n_blocks, 8)),
-        block_sums=np.empty((n_blocks, nodes, 2)),
+        stats=np.zeros((n_blocks, STATS)),
+        ledgers=np.empty((n_blocks, 3, LEDGER), np.int64),
+        leaf_limbs=np.empty((t, nodes, 2, LIMBS), np.int64),
         block_shift=np.int64(shift),
         middle=np.zeros((2, t), np.int64),
         found=np.zeros((t, 2, FOUND_SIZE)),
@@ -325,7 +349,7 @@ def _allocate(binned: BinnedTable, rule: HistogramRule, n_threads: int, n_sets: 
         part=np.empty((t, nodes, t, 2), np.int64),
         active=np.zeros((t, nodes if n_sets else 1, n_sets), np.uint8),
         free=np.empty((t, n_slots), np.int64),
-        leaf_of_row=np.empty(n, np.int32),
+        leaf_of_row=empty(n, np.int32),
         exact=np.empty((nodes, 5)),
         stack=np.empty((nodes + 1, 2), np.int64),
     )
