@@ -51,7 +51,6 @@ WHOLE_PACKAGE = {
     "test_units.py",
     "test_beyond_memory.py",
     "test_certificates.py",
-    "test_contract.py",
     "test_hostile_inputs.py",
     "test_missing.py",
     "test_refusals.py",
