@@ -38,8 +38,9 @@ def test_the_demo_from_end_to_end(folder, learnable):
     assert learnable("verify", "model.safetensors", "demo:houses")[0] == 0
 
 
-def test_json_is_all_that_is_printed(folder, learnable):
-    code, out, err = learnable("compare", "classes.csv", "-t", "label", "--json", "--no-report", "--no-save")
+@pytest.mark.parametrize("models", [("-m", "LogisticRegression"), pytest.param((), marks=pytest.mark.long)])
+def test_json_is_all_that_is_printed(folder, learnable, models):
+    code, out, err = learnable("compare", "classes.csv", "-t", "label", *models, "--json", "--no-report", "--no-save")
     record = json.loads(out)
     assert code == 0 and err == "" and record["format"] == "learnable-comparison"
     assert record["command"].startswith("learnable compare classes.csv -t label") and record["advice"] is not None
