@@ -152,7 +152,7 @@ def test_groups_time_and_many_columns(learnable):
     columns = {f"c{j}": X[:, j] for j in range(300)}
     table = pa.table(columns | {"who": np.arange(90) // 3, "y": X[:, 0] + 0.1 * rng.normal(size=90)})
     pq.write_table(table, "wide.parquet")
-    options = ("-m", "Ridge", "--json", "--no-report", "--no-save")
+    options = ("-m", "Ridge", "--no-tune", "--json", "--no-report", "--no-save")
     code, out, _ = learnable("compare", "wide.parquet", "-t", "y", "--groups", "who", *options)
     assert code == 0 and json.loads(out)["protocol"]["scheme"].startswith("grouped")
     pyarrow.csv.write_csv(numbers().append_column("day", pa.array(np.arange(240))), "days.csv")
