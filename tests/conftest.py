@@ -1,6 +1,7 @@
 """Shared by all tests: the folder of reference data sets, where there is one; Hypothesis's profiles; BLAS's threads."""
 
 import os
+import zlib
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,24 @@ ROOT = Path(__file__).resolve().parents[1]
 # `make test-machines` asks for two, to see that nothing depends on it.
 BUDGET = thread_budget()  # is counted once, before the limit
 _controller().limit(limits=int(os.environ.get("LEARNABLE_BLAS_THREADS", "1")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark all but about one in n of the cases of a test that is marked `sampled(n)` as long.
+
+    A hash of the name chooses, so that no value of a parameter is left out for its place in a list; the first case of
+    a test is always kept.
+    """
+    seen = set()
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is None:
+            continue
+        test = item.nodeid.partition("[")[0]
+        if test in seen and zlib.crc32(item.name.encode()) % sampled.args[0]:
+            item.add_marker(pytest.mark.long)
+        seen.add(test)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -53,6 +53,8 @@ def brief(model):
         model.set_params(method="ml", ploidy=20)
     if "doc_topic_prior" in known:  # likewise of 60 short documents
         model.set_params(method="variational", n_draws=8, n_warmup=4)
+    if "use_legacy_attributes" in known:
+        model.set_params(Cs=3, cv=3)
     if "hidden_layer_sizes" in known:
         model.set_params(hidden_layer_sizes=(3,))
     if "n_recurrent_layers" in known:

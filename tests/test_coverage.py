@@ -83,6 +83,13 @@ def functions_of(path):
     """Return the names of the test functions in a file, those in classes as `Class::test`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    names |= {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             names |= {f"{node.name}::{child.name}" for child in node.body if isinstance(child, ast.FunctionDef)}

@@ -1,5 +1,8 @@
 """Every example runs, shows the certificates it promises, and draws the figures of the gallery."""
 
+import ast
+import importlib
+import importlib.util
 import os
 import re
 import runpy
@@ -10,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.plots.svg import parse
+
+import learnable
 
 ROOT = Path(__file__).parents[1]
 EXPECTED = {
@@ -179,8 +184,39 @@ def run_example(name, *arguments):
         runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
 
 
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+#: Those that take more than two seconds; only `make test-full` and `make docs`, which shows their figures, run them.
+SLOW = {
+    "plot_bandits.py",
+    "plot_complexity.py",
+    "plot_deep_rl.py",
+    "plot_manifolds.py",
+    "plot_margins.py",
+    "plot_networks.py",
+    "plot_optimisers.py",
+    "plot_sampling.py",
+    "plot_stein.py",
+    "plot_topics.py",
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_name_that_an_example_imports_is_there(name):
+    tree = ast.parse((ROOT / "examples" / name).read_text(encoding="utf-8"))
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
+    for node in imported:
+        module = importlib.import_module(node.module)
+        for alias in node.names:
+            assert hasattr(module, alias.name) or importlib.util.find_spec(f"{node.module}.{alias.name}"), alias.name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ln":
+            assert hasattr(learnable, node.attr), node.attr
+
+
 @pytest.mark.threaded
-@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in SLOW else name for name in EXAMPLES]
+)
 def test_example_runs(name, tmp_path, monkeypatch, capsys, request):
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")

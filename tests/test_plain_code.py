@@ -1,6 +1,7 @@
 """Plain code: one assignment per statement, no conditional expression inside another."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,14 @@ PLAIN = (
 )  # fmt: skip
 
 
+@cache
 def trees(package):
     # Compiled kernels keep pairs of vectors side by side.
-    for path in sorted((SOURCE / package).rglob("*.py")):
-        if not path.name.endswith("_kernels.py"):
-            yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        (path.relative_to(SOURCE).as_posix(), list(ast.walk(ast.parse(path.read_text(encoding="utf-8")))))
+        for path in sorted((SOURCE / package).rglob("*.py"))
+        if not path.name.endswith("_kernels.py")
+    ]
 
 
 def joins_unrelated_values(node):
@@ -32,16 +36,16 @@ def joins_unrelated_values(node):
 @pytest.mark.parametrize("package", PLAIN)
 def test_no_statement_assigns_unrelated_values(package):
     found = []
-    for name, tree in trees(package):
-        found += [f"{name}:{node.lineno}" for node in ast.walk(tree) if joins_unrelated_values(node)]
+    for name, nodes in trees(package):
+        found += [f"{name}:{node.lineno}" for node in nodes if joins_unrelated_values(node)]
     assert not found
 
 
 @pytest.mark.parametrize("package", PLAIN)
 def test_no_conditional_expression_holds_another(package):
     found = []
-    for name, tree in trees(package):
-        choices = [node for node in ast.walk(tree) if isinstance(node, ast.IfExp)]
+    for name, nodes in trees(package):
+        choices = [node for node in nodes if isinstance(node, ast.IfExp)]
         found += [
             f"{name}:{node.lineno}"
             for node in choices

@@ -22,6 +22,9 @@ from learnable.core.threads import _controller
 LIMIT = 0.4
 MOST = 1.5 * LIMIT + 0.5
 LIMITED = [name for name in estimator_names() if "max_seconds" in inspect.signature(registered_class(name)).parameters]
+#: Of each package the first one is tried by `make test`: those of one package share the loop that reads the clock.
+FIRST = {REGISTRY[name].path.rpartition(".")[0]: name for name in reversed(LIMITED)}.values()
+EACH = [name if name in FIRST else pytest.param(name, marks=pytest.mark.long) for name in LIMITED]
 #: Settings under which a fit would go on for very long.
 ENDLESS = {
     "max_iter": 10**7,
@@ -90,7 +93,7 @@ def seconds_of_fit(small, model, small_table, table):
     return time.process_time() - began
 
 
-@pytest.mark.parametrize("name", LIMITED)
+@pytest.mark.parametrize("name", EACH)
 def test_a_fit_ends_when_its_time_is_up(name, processor_clock):
     small, hard = ([part for part in table if part is not None] for table in (small_table(name), hard_table(name)))
     model = brief(build(name))
@@ -124,7 +127,7 @@ def labelled(n, d, n_classes):
 
 
 @pytest.mark.threaded
-@pytest.mark.parametrize("limit", [1.0, 2.0])
+@pytest.mark.parametrize("limit", [1.0, pytest.param(2.0, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", OTHER_METHODS)
 def test_a_large_step_is_cut_when_its_time_is_up(name, limit, processor_clock):
     model, n, d, n_classes = OTHER_METHODS[name]

@@ -106,7 +106,9 @@ def test_an_unexpected_error_is_one_line_too_and_debug_shows_where(learnable, mo
 def test_the_time_of_a_command_runs_from_its_call(learnable, monkeypatch):
     """In a process that has been running for long, a limit is as long as anywhere."""
     monkeypatch.setattr(options, "started", options.started - 1e6)
-    code, out, err = learnable("compare", "numbers.csv", "-t", "y", "-m", "Ridge", "--seconds", 300, "--no-report")
+    code, out, err = learnable(
+        "compare", "numbers.csv", "-t", "y", "-m", "Ridge", "--seconds", 300, "--no-report", "--no-tune"
+    )
     assert code == 0 and "Ridge" in out and err == ""
 
 

@@ -38,8 +38,9 @@ def test_the_demo_from_end_to_end(folder, learnable):
     assert learnable("verify", "model.safetensors", "demo:houses")[0] == 0
 
 
-def test_json_is_all_that_is_printed(folder, learnable):
-    code, out, err = learnable("compare", "classes.csv", "-t", "label", "--json", "--no-report", "--no-save")
+@pytest.mark.parametrize("models", [("-m", "LogisticRegression"), pytest.param((), marks=pytest.mark.long)])
+def test_json_is_all_that_is_printed(folder, learnable, models):
+    code, out, err = learnable("compare", "classes.csv", "-t", "label", *models, "--json", "--no-report", "--no-save")
     record = json.loads(out)
     assert code == 0 and err == "" and record["format"] == "learnable-comparison"
     assert record["command"].startswith("learnable compare classes.csv -t label") and record["advice"] is not None
@@ -151,7 +152,7 @@ def test_groups_time_and_many_columns(learnable):
     columns = {f"c{j}": X[:, j] for j in range(300)}
     table = pa.table(columns | {"who": np.arange(90) // 3, "y": X[:, 0] + 0.1 * rng.normal(size=90)})
     pq.write_table(table, "wide.parquet")
-    options = ("-m", "Ridge", "--json", "--no-report", "--no-save")
+    options = ("-m", "Ridge", "--no-tune", "--json", "--no-report", "--no-save")
     code, out, _ = learnable("compare", "wide.parquet", "-t", "y", "--groups", "who", *options)
     assert code == 0 and json.loads(out)["protocol"]["scheme"].startswith("grouped")
     pyarrow.csv.write_csv(numbers().append_column("day", pa.array(np.arange(240))), "days.csv")

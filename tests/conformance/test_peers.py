@@ -5,7 +5,7 @@ from tests.conformance.lists import KINDS, expected, kept_for_nothing, reason_of
 from tests.conformance.peers import FILES, failures_of_ours, our_names, prepare, root_of, run
 
 #: Every how many of their tests `make test` runs.
-SAMPLE = 15
+SAMPLE = 50
 
 
 def judge(folder, files, every=1):

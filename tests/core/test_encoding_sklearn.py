@@ -57,6 +57,7 @@ def refusal(document, arrays, path):
     return message
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_a_workflow_predicts_the_same_after_a_round_trip(name, fitted, path):
     model, X, y = fitted(name)
@@ -315,6 +316,7 @@ FUZZED = ["dense one-hot", "rare words", "ordinal", "target encoder", "bins", "s
 FUZZED += ["power", "quantiles", "selection", "components", "most frequent", "stacking"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", FUZZED)
 def test_damaged_arrays_and_numbers_never_crash(name, fitted, path: Path):
     model, X, _ = fitted(name)

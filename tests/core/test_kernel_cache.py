@@ -43,21 +43,40 @@ print(value, dict(origins))
 """
 
 
-def run(folder, main=MAIN, parts=PARTS, **environment):
-    """Run two modules in a fresh process; return what it printed."""
+def write_modules(folder, main=MAIN, parts=PARTS):
+    """Write two modules into a folder; return where."""
     work = folder / "work"
     work.mkdir(exist_ok=True)
     (work / "parts.py").write_text(textwrap.dedent(parts))
     (work / "main.py").write_text(textwrap.dedent(main))
+    return work
+
+
+def run(folder, main=MAIN, parts=PARTS, **environment):
+    """Run two modules in a fresh process; return what it printed."""
+    work = write_modules(folder, main, parts)
     bare = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # bytecode has time stamps, and two runs may share a second
     variables = {**bare, "NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
     command = [sys.executable, str(work / "main.py"), str(work)]
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_a_second_process_loads_what_the_first_compiled(tmp_path):
-    assert run(tmp_path) == "9.0 {'compiled': 1}"
-    assert run(tmp_path) == "9.0 {'cached': 1}"
+@pytest.fixture(scope="module")
+def compiled_once(tmp_path_factory):
+    """A folder whose cache holds the kernel of the two modules."""
+    folder = tmp_path_factory.mktemp("once")
+    assert run(folder) == "9.0 {'compiled': 1}"
+    return folder
+
+
+@pytest.fixture
+def compiled(tmp_path, compiled_once):
+    """A copy of that folder: names of files tell what is in them, not where they are."""
+    return Path(shutil.copytree(compiled_once, tmp_path, dirs_exist_ok=True))
+
+
+def test_a_second_process_loads_what_the_first_compiled(compiled):
+    assert run(compiled) == "9.0 {'cached': 1}"
 
 
 @pytest.mark.parametrize(
@@ -69,9 +88,8 @@ def test_a_second_process_loads_what_the_first_compiled(tmp_path):
         ("@kernel", "OTHER = 1\n@kernel", "9.0"),
     ],
 )
-def test_a_change_in_another_module_is_seen(tmp_path, old, new, value):
-    run(tmp_path)
-    found = run(tmp_path, parts=PARTS.replace(old, new))
+def test_a_change_in_another_module_is_seen(compiled, old, new, value):
+    found = run(compiled, parts=PARTS.replace(old, new))
     same_meaning = value == "9.0"
     assert found == (f"{value} {{'cached': 1}}" if same_meaning else f"{value} {{'compiled': 1}}")
 
@@ -80,15 +98,13 @@ def test_a_change_in_another_module_is_seen(tmp_path, old, new, value):
     "environment",
     [{"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "1"}, {"NUMBA_CPU_NAME": "x86-64-v2", "NUMBA_CPU_FEATURES": ""}],
 )
-def test_other_settings_mean_compiling(tmp_path, environment):
-    run(tmp_path)
-    assert run(tmp_path, **environment) == "9.0 {'compiled': 1}"
+def test_other_settings_mean_compiling(compiled, environment):
+    assert run(compiled, **environment) == "9.0 {'compiled': 1}"
 
 
 @pytest.mark.threaded
-def test_the_number_of_threads_does_not(tmp_path):
-    run(tmp_path)
-    assert run(tmp_path, NUMBA_NUM_THREADS="1") == "9.0 {'cached': 1}"
+def test_the_number_of_threads_does_not(compiled):
+    assert run(compiled, NUMBA_NUM_THREADS="1") == "9.0 {'cached': 1}"
 
 
 def cache_of(function):
@@ -154,16 +170,22 @@ def every_module():
             yield importlib.import_module(info.name)
 
 
-@pytest.fixture
-def shipped(tmp_path, monkeypatch):
-    """Compile `plus_one` for a level into a folder that stands for the wheel's, and forget it."""
+@pytest.fixture(scope="module")
+def shipped_once(tmp_path_factory):
+    """The kernel of the two modules compiled for a level into a folder that stands for the wheel's."""
     level = levels_here()[0]
-    folder = tmp_path / "compiled"
-    run(tmp_path, NUMBA_CPU_NAME=level, NUMBA_CPU_FEATURES="")
-    (folder / level).mkdir(parents=True)
-    for file in (tmp_path / "cache" / "learnable").iterdir():
-        shutil.move(file, folder / level / file.name)
-    return folder
+    work = tmp_path_factory.mktemp("shipped")
+    run(work, NUMBA_CPU_NAME=level, NUMBA_CPU_FEATURES="")
+    (work / "compiled" / level).mkdir(parents=True)
+    for file in (work / "cache" / "learnable").iterdir():
+        shutil.move(file, work / "compiled" / level / file.name)
+    return work / "compiled"
+
+
+@pytest.fixture
+def shipped(tmp_path, shipped_once):
+    """A copy of that folder, which a test may damage."""
+    return Path(shutil.copytree(shipped_once, tmp_path / "compiled"))
 
 
 SHIPPED = MAIN.replace(
@@ -265,8 +287,7 @@ def test_a_disk_that_fills_up_while_a_file_is_written_leaves_nothing(tmp_path):
 
 @pytest.mark.threaded
 def test_two_processes_may_compile_at_once(tmp_path):
-    run(tmp_path)  # writes the modules
-    shutil.rmtree(tmp_path / "cache")
+    write_modules(tmp_path)
     variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     command = [sys.executable, str(tmp_path / "work" / "main.py"), str(tmp_path / "work")]
     both = [subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) for _ in range(2)]

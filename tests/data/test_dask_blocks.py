@@ -403,6 +403,7 @@ def killed_again_and_again(part):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_partition_that_kills_every_worker_is_told(client):
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
@@ -436,6 +437,7 @@ def short_patience(monkeypatch):
     monkeypatch.setattr(dask_blocks, "_POLL", 0.1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["all workers leave", "the cluster closes", "the client closes"])
 def test_a_cluster_that_goes_away_is_told_and_nothing_hangs(how, tmp_path, short_patience):
     frame, table = slow_table(tmp_path, 0.5, npartitions=8)

@@ -9,7 +9,6 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import is_classifier, is_regressor
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier as SklearnTree
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import AdaBoostClassifier, DecisionTreeRegressor, ForwardStagewiseAdditive, Ridge
@@ -195,8 +194,3 @@ def test_bad_targets_and_parameters_are_refused():
 def test_constant_targets_need_no_round():
     model = ForwardStagewiseAdditive().fit([[0.0], [1.0]], [3.0, 3.0])
     assert len(model.steps_) == 0 and model.predict([[5.0]]).tolist() == [3.0]
-
-
-@parametrize_with_checks([ForwardStagewiseAdditive("exponential", n_estimators=3)])
-def test_sklearn_contract_with_labels(estimator, check):
-    check(estimator)

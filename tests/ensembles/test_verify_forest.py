@@ -65,6 +65,7 @@ def fit(name, n_trees=2):
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HONEST)
 def test_every_honest_forest_is_verified(name):
     model, *data = fit(name)

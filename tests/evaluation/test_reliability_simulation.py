@@ -55,13 +55,14 @@ def test_a_conjugate_posterior_of_the_library():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_nuts_and_posteriors_of_models_are_calibrated():
+@pytest.mark.parametrize("n_simulations", [15, pytest.param(60, marks=pytest.mark.long)])
+def test_nuts_and_posteriors_of_models_are_calibrated(n_simulations):
     def sampler(y, rng):
         log_density = lambda x: (-0.5 * float(x @ x) - 0.5 * float(((y - x) ** 2).sum()), -x + (y - x).sum())  # noqa: E731
         drawn = nuts(log_density, 1, n_draws=120, n_warmup=100, n_chains=2, random_state=rng, check=False)
         return {"mu": drawn.flat("x")[:, 0]}
 
-    assert calibrate(sampler, prior, simulate, n_simulations=60, n_draws=40, random_state=3).holds
+    assert calibrate(sampler, prior, simulate, n_simulations=n_simulations, n_draws=40, random_state=3).holds
     X = np.random.default_rng(0).normal(size=(15, 2))
 
     def regression(y, rng):
@@ -78,7 +79,12 @@ def test_nuts_and_posteriors_of_models_are_calibrated():
             p["w"][:] = rng.normal(size=2)
 
     check = calibrate(
-        regression, lambda rng: {"w": rng.normal(size=2)}, both, n_simulations=60, n_draws=40, random_state=4
+        regression,
+        lambda rng: {"w": rng.normal(size=2)},
+        both,
+        n_simulations=n_simulations,
+        n_draws=40,
+        random_state=4,
     )
     assert check.holds and set(check.ranks) == {"w[0]", "w[1]"}
 

@@ -2,19 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable.core.errors import ParameterError
 from learnable.meta import BlendClassifier, BlendRegressor, greedy_weights
-
-
-@pytest.mark.filterwarnings("ignore:.*stopped after")
-@parametrize_with_checks(
-    [BlendRegressor([ln.Ridge(), ln.Ridge(alpha=9.0)]), BlendClassifier([ln.LogisticRegression()])]
-)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("seed", range(5))

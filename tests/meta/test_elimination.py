@@ -5,16 +5,10 @@ import pytest
 from sklearn import feature_selection as peers
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression as TheirLinearRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import RFE, RFECV, LogisticRegression, Ridge
 from learnable.core.errors import DataError
-
-
-@parametrize_with_checks([RFE(Ridge()), RFECV(LogisticRegression(), cv=2)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

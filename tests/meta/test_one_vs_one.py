@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC as SklearnSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.meta.test_one_vs_rest import draw
 
 import learnable as ln
@@ -22,13 +21,6 @@ from learnable.core.errors import ModelFileError, ParameterError
 from learnable.meta.one_vs_one import count_votes
 
 reconciling = pytest.mark.parametrize("reconcile", ["votes", "tournament"])
-
-
-@parametrize_with_checks(
-    [OneVsOneClassifier(LogisticRegression()), OneVsOneClassifier(LogisticRegression(), reconcile="tournament")]
-)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 class Judge(ClassifierMixin, BaseEstimator):

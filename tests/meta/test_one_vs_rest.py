@@ -11,16 +11,10 @@ from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import LogisticRegression, MultinomialNB, OneVsOneClassifier, OneVsRestClassifier, verify
 from learnable.core.errors import DataError, ModelFileError, ParameterError, VerificationError
-
-
-@parametrize_with_checks([OneVsRestClassifier(LogisticRegression())])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def draw(n=150, d=4, n_classes=4, seed=0, words=True):

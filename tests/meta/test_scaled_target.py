@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable.meta import ScaledTargetRegressor
-
-
-@parametrize_with_checks([ScaledTargetRegressor(ln.Ridge())])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,10 @@ import sklearn
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SequentialFeatureSelector as Theirs
 from sklearn.model_selection import GroupKFold
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import KMeans, LogisticRegression, Ridge, SequentialFeatureSelector
 from learnable.core.errors import ParameterError
-
-
-@parametrize_with_checks([SequentialFeatureSelector(Ridge(), cv=2)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -11,24 +11,10 @@ from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import MixtureOfExperts
 from learnable.core.errors import DataError, ModelFileError, ParameterError
-
-
-def expected_failures(estimator):
-    reason = "the starts are drawn at random, and rows in another order are drawn otherwise"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks(
-    [MixtureOfExperts(2, tol=1e-3), MixtureOfExperts(2, experts="logistic", alpha=0.1, gate_alpha=0.1, tol=1e-3)],
-    expected_failed_checks=expected_failures,
-)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def bent(n=300, seed=0):

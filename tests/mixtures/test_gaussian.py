@@ -9,23 +9,12 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import GaussianMixture, KMeans
 from learnable.core.errors import DataError, ParameterError
 
 KINDS = ["full", "tied", "diag", "spherical"]
-
-
-def expected_failures(estimator):
-    reason = "the starts are drawn at random, and rows in another order are drawn otherwise"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks([GaussianMixture(2, max_iter=1000, tol=1e-4)], expected_failed_checks=expected_failures)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def rows(n=300, d=3, seed=0, shift=3.0):

@@ -9,24 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans as Peer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import KMeans
 from learnable.core.errors import DataError, ParameterError
-
-
-def expected_failures(estimator):
-    reason = "the starts are drawn at random, and rows in another order are drawn otherwise"
-    return dict.fromkeys(
-        ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"], reason
-    )
-
-
-@parametrize_with_checks([KMeans(n_clusters=2)], expected_failed_checks=expected_failures)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def blobs(n=600, d=4, K=5, seed=0, spread=3.0):

@@ -9,23 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import KMedoids
 from learnable.core.errors import DataError, ParameterError
 from learnable.mixtures.medoids import Distances, build, plus_plus_rows
-
-
-def expected_failures(estimator):
-    reason = "the starts are drawn at random, and rows in another order are drawn otherwise"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks([KMedoids(n_clusters=2)], expected_failed_checks=expected_failures)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def blobs(n=300, d=3, K=4, seed=0):

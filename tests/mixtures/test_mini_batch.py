@@ -9,25 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import MiniBatchKMeans as Peer
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import KMeans, MiniBatchKMeans
 from learnable.core.errors import DataError, ParameterError
 from learnable.mixtures.mini_batch import NOISE, Walk
-
-
-def expected_failures(estimator):
-    reason = "batches are drawn at random, and rows in another order are drawn otherwise"
-    return dict.fromkeys(
-        ["check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"], reason
-    )
-
-
-@parametrize_with_checks([MiniBatchKMeans(n_clusters=2)], expected_failed_checks=expected_failures)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def blobs(n=2000, d=4, K=5, seed=0, spread=4.0):

@@ -8,23 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm, poisson
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.mixtures.draws import KNOWN, PAIRS, rows_of
 
 import learnable as ln
 from learnable import GaussianMixture, MixtureModel, probability
 from learnable.core.errors import DataError, ModelFileError, ParameterError
 from learnable.solvers import em
-
-
-def expected_failures(estimator):
-    reason = "the starts are drawn at random, and rows in another order are drawn otherwise"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks([MixtureModel("Normal", 2, prior="default")], expected_failed_checks=expected_failures)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def quiet_fit(model, *args, **kwargs):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp, multigammaln
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import BayesianGaussianMixture
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import VariationalGaussianMixture
@@ -17,16 +16,6 @@ from learnable.core.errors import DataError, ModelFileError, ParameterError
 
 KINDS = ["full", "tied", "diag", "spherical"]
 WEIGHTS = ["dirichlet_process", "dirichlet_distribution"]
-
-
-def expected_failures(estimator):
-    reason = "the starts are drawn at random, and rows in another order are drawn otherwise"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
-
-
-@parametrize_with_checks([VariationalGaussianMixture(2, max_iter=500)], expected_failed_checks=expected_failures)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def rows(n=200, d=3, seed=0):

@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.neighbors import NearestNeighbors as Reference
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import NearestNeighbors
 from learnable.core.errors import ParameterError
-
-
-@parametrize_with_checks([NearestNeighbors(), NearestNeighbors(algorithm="kd_tree")])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])

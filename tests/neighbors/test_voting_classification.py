@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier as Reference
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import KNeighborsClassifier
-
-
-@parametrize_with_checks([KNeighborsClassifier(weights="distance", algorithm="kd_tree", p=1)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier as TheirClassifier
 from sklearn.neural_network import MLPRegressor as TheirRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import (
@@ -18,9 +17,7 @@ from learnable import (
     LSTMRegressor,
     MLPClassifier,
     MLPRegressor,
-    ResNetClassifier,
     ResNetRegressor,
-    RNNClassifier,
     RNNRegressor,
 )
 from learnable.core.errors import DataError, ModelFileError, ParameterError, VerificationError
@@ -28,35 +25,12 @@ from learnable.neural import LeakyReLU, windows
 from learnable.solvers import Adagrad, Momentum, OneCycle, Plateau, RMSprop, Truncate
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-BATCHES = "mini-batches of repeated rows are others than mini-batches of weighted rows"
-EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": BATCHES,
-    "check_sample_weight_equivalence_on_sparse_data": BATCHES,
-}
 
 
 def table(n=200, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 4))
     return X, X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=n)
-
-
-@parametrize_with_checks(
-    [
-        MLPClassifier(max_iter=30),
-        MLPRegressor(max_iter=60),
-        MLPClassifier(solver="lbfgs", hidden_layer_sizes=(5,)),
-        ResNetClassifier(units=8, max_iter=60, learning_rate_init=0.01),
-        ResNetRegressor(units=8, max_iter=60, learning_rate_init=0.02),
-        LSTMClassifier(4, max_iter=30, learning_rate_init=0.05),
-        LSTMRegressor(4, max_iter=60, learning_rate_init=0.05),
-        RNNClassifier(4, max_iter=30, learning_rate_init=0.05),
-        RNNRegressor(4, max_iter=60, learning_rate_init=0.05, cell="gru"),
-    ],
-    expected_failed_checks=lambda model: {} if model.solver == "lbfgs" else EXPECTED,
-)
-def test_scikit_learns_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(
@@ -346,6 +320,7 @@ def test_lbfgs_refuses_what_changes_from_call_to_call():
         MLPRegressor(solver="lbfgs", normalization="batch").fit(X, y)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "model",
     [

@@ -155,6 +155,7 @@ def test_heavy_tails_are_not_drawn_to_outliers():
     assert np.abs(robust_mean - clean).max() < 0.3 * np.abs(normal - clean).max()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("family", ["normal", "student_t", "poisson", "gamma", "bernoulli"])
 def test_intervals_cover_and_quantiles_invert_the_cdf(family):
     kind = "normal" if family == "student_t" else family

@@ -98,6 +98,7 @@ def mixture_value(x, y):
     return total
 
 
+@pytest.mark.long
 def test_a_mixture_of_two_normals(folder):
     y = read(folder, "low_dim_gauss_mix")["y"]
     density, value = with_differences(mixture_value)
@@ -153,6 +154,7 @@ def hmm_value(x, y):
     return prior + top + np.log(np.exp(a - top) + np.exp(b - top))
 
 
+@pytest.mark.long
 def test_a_hidden_markov_model(folder):
     y = read(folder, "hmm_example")["y"]
     density, value = with_differences(hmm_value)

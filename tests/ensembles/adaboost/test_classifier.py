@@ -13,7 +13,6 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.ensemble import AdaBoostClassifier as SklearnAdaBoost
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.oracles import boosting as oracle
 
 import learnable as ln
@@ -187,11 +186,6 @@ def test_stumps_are_as_good_as_scikit_learns(load):
     ours = AdaBoostClassifier(n_estimators=50).fit(X[~test], y[~test]).score(X[test], y[test])
     theirs = SklearnAdaBoost(n_estimators=50, random_state=0).fit(X[~test], y[~test]).score(X[test], y[test])
     assert ours >= theirs - 0.015
-
-
-@parametrize_with_checks([AdaBoostClassifier(n_estimators=5, variant="float")])
-def test_floatboost_keeps_the_contract_too(estimator, check):
-    check(estimator)
 
 
 # What a user does

@@ -21,6 +21,7 @@ H, G = HistGradientBoostingRegressor, GradientBoostingRegressor
 HC, GC = HistGradientBoostingClassifier, GradientBoostingClassifier
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "model, x, y",
     [

@@ -82,6 +82,7 @@ def test_balanced_classes_are_ranked_by_accuracy():
     assert lopsided_note([500, 20, 4], ["a", "b", "c"]) is not None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("swapped", [False, True])
 def test_ten_positives_in_two_thousand_rows(tmp_path, swapped):
     table, heard = fraud(swapped=swapped), []

@@ -58,6 +58,7 @@ def test_split_covers_exactly_as_often_as_it_says(score, randomized):
     assert 0.0045 < error < 0.0075
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("score", SCORES)
 def test_coverage_is_at_least_the_level(method, score):

@@ -4,23 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from learnable import OneClassSVM, verify
 
 TO_TOLERANCE = "both machines are right to the tolerance of 1e-3, not to the last digits; so in scikit-learn"
-
-
-@pytest.mark.filterwarnings("ignore:.*stopped after")
-@parametrize_with_checks(
-    [OneClassSVM()],
-    expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": TO_TOLERANCE,
-        "check_sample_weight_equivalence_on_sparse_data": TO_TOLERANCE,
-    },
-)
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])

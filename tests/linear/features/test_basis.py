@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import BasisExpansion, LinearRegression
@@ -19,11 +18,6 @@ from learnable.core.errors import DataError, ModelFileError, ParameterError
 from learnable.linear import BSplines
 from learnable.linear.features import basis as module
 from learnable.linear.features.basis import FUNCTIONS
-
-
-@parametrize_with_checks([BasisExpansion(), BasisExpansion([BSplines(4, 2), "tanh"], include_bias=True)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def draw(n=30, d=3, seed=0):

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import preprocessing as peer
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import learnable as ln
 from learnable import PolynomialFeatures, Ridge
@@ -20,11 +19,6 @@ from learnable.core._soundness import check_model
 from learnable.core.errors import DataError, ModelFileError, ParameterError
 
 DEGREES = [0, 1, 2, 3, 5, (0, 2), (1, 1), (2, 2), (2, 3), (3, 3)]
-
-
-@parametrize_with_checks([PolynomialFeatures(), PolynomialFeatures(3, interaction_only=True, include_bias=False)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 def draw(n=7, d=4, seed=0):

@@ -424,6 +424,7 @@ def test_error_of_the_pima_data_of_ripley(reference_data):
     assert len(y[200:]) == 332
 
 
+@pytest.mark.long
 def test_error_of_softmax_regression_on_digits(reference_data):
     """reference_results.csv: 0.0967 ± 0.2 % of the 10,000 MNIST test digits, trained on 5,000, pixels/255, C = 0.1."""
     train = pd.read_parquet(reference_data / "mnist_train5k.parquet")

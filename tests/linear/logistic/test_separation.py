@@ -257,6 +257,7 @@ def test_the_verdict_needs_no_linear_program(monkeypatch):
     assert 0.1 < np.mean(verdicts) < 0.5
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("where", ["files", "dask"])
 def test_rows_beyond_memory_get_the_verdict_of_memory(where, tmp_path):
@@ -290,6 +291,7 @@ def processor_has(flag):
     return info.exists() and f" {flag}" in info.read_text()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "core, needs, threads", [("Haswell", "avx2", "1"), ("Zen", "avx2", "2"), ("SkylakeX", "avx512f", "1")]
 )

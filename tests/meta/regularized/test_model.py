@@ -13,7 +13,6 @@ from sklearn.linear_model import ElasticNet as SklearnElasticNet
 from sklearn.linear_model import Lasso as SklearnLasso
 from sklearn.linear_model import LogisticRegression as SklearnLogistic
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from tests.oracles.risks import linear_program_optimum
 
 import learnable as ln
@@ -56,12 +55,6 @@ def table(loss, seed=0, n=30, p=5):
 
 def coefficients(model):
     return np.atleast_2d(model.coef_).T
-
-
-@pytest.mark.filterwarnings("ignore:.*stopped after")
-@parametrize_with_checks([RegularizedRisk(value=0.1), RegularizedRisk("logistic", "l1", value=0.05, tol=1e-5)])
-def test_sklearn_contract(estimator, check):
-    check(estimator)
 
 
 @given(
