@@ -29,6 +29,8 @@ from numpy.typing import NDArray
 from ..core.jit import kernel
 from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
+from ..solvers.composite._kernels import column_sums
+from ..solvers.composite.designs import run_on, slices
 from ..solvers.problem import Evaluation, Solution
 from ..solvers.systems.moments import provisional_mean
 from .losses import LogisticLoss, SoftmaxLoss
@@ -149,6 +151,8 @@ def softmax_rows(scores: Array, y: NDArray[np.int64], weight: Array, probability
 
 S = TypeVar("S")
 
+_COLUMN_CHUNK = 2**20  # numbers of X that one task of sums by columns reads
+
 
 class ClassSums(NamedTuple):
     """What the gap has to know about the classes: sums over the rows of each."""
@@ -177,7 +181,10 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
         class_products(block.X, shift, codes, s, x, square)
         return [weight, x, square]
 
-    weight, x, square = map_reduce(blocks, statistic, add_sums, n_jobs=n_jobs)
+    if n_classes == 2 and blocks.in_memory and _lies_by_columns(blocks):
+        weight, x, square = _sums_by_columns(blocks, shift, n_jobs)
+    else:
+        weight, x, square = map_reduce(blocks, statistic, add_sums, n_jobs=n_jobs)
     if not intercept:
         return ClassSums(weight, x, square, shift)
     with np.errstate(over="ignore", invalid="ignore"):  # callers check the squares for inf and NaN
@@ -186,6 +193,29 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
         if sparse:
             return ClassSums(weight, x - np.outer(weight, offset), np.maximum(square, 0.0), offset)
         return ClassSums(weight, x - np.outer(weight, offset), square, shift + offset)
+
+
+def _lies_by_columns(blocks: Blocks) -> bool:
+    """Tell whether the rows are one float64 table whose columns lie one after the other."""
+    X = blocks.parts[0].X
+    dense = len(blocks.parts) == 1 and not blocks.sparse and X.dtype == np.float64
+    return bool(dense and X.flags.f_contiguous and not X.flags.c_contiguous)
+
+
+def _sums_by_columns(blocks: Blocks, shift: Array, n_jobs: int | None) -> list[Array]:
+    """Return the sums of two classes without copying blocks of rows."""
+    X, y, s = blocks.parts[0]
+    codes = _codes(y, 2)
+    s = np.ones(len(codes)) if s is None else np.ascontiguousarray(s, dtype=np.float64)
+    sums = np.zeros((X.shape[1], 3))
+    second = np.ascontiguousarray((s * codes)[None])
+
+    def of_columns(part: slice) -> None:
+        column_sums(X.T[part], s, second, shift[part], sums[part])
+
+    run_on(slices(X.shape[1], max(1, _COLUMN_CHUNK // len(codes))), of_columns, n_jobs)
+    weight = np.asarray(np.bincount(codes, s, 2), dtype=np.float64)
+    return [weight, np.stack([sums[:, 0] - sums[:, 2], sums[:, 2]]), sums[:, 1].copy()]
 
 
 def _codes(y: Any, n_classes: int) -> NDArray[np.int64]:

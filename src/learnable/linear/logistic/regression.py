@@ -51,7 +51,7 @@ from ..base import (
     weighted_blocks,
 )
 from .separation import is_separable
-from .sparse import Composite, proven, solve_sparse
+from .sparse import Composite, is_tall, proven, solve_sparse
 
 Array = NDArray[np.float64]
 
@@ -219,9 +219,11 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
 
     def _fit_sparse(self, blocks: Any, sums: ClassSums, stated: StatedPenalty, free: bool, run: Run) -> Certificate:
         """Solve the problem with an L1 part; its default tolerance is that of proximal methods."""
-        if blocks.in_memory and not blocks.sparse:  # every sweep would copy blocks of another memory order
-            blocks = Blocks([part._replace(X=np.ascontiguousarray(part.X)) for part in blocks.parts])
         likelihood = ClassRisk.of(blocks, sums, np.inf, intercept=free, n_jobs=self.n_jobs)
+        if blocks.in_memory and not blocks.sparse and not is_tall(likelihood):
+            # every sweep would copy blocks of another memory order
+            blocks = Blocks([part._replace(X=np.ascontiguousarray(part.X)) for part in blocks.parts])
+            likelihood = ClassRisk.of(blocks, sums, np.inf, intercept=free, n_jobs=self.n_jobs)
         tol = float(self.tol) if is_explicit(self.tol) else 1e-6
         composite = Composite(likelihood, stated.C, stated.l1_ratio, 1.0 - stated.l1_ratio)
         start = self._start(run, likelihood)
@@ -232,7 +234,7 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
             max_iter=self.max_iter,
             progress=run.progress,
         )
-        value = proven(composite, found.theta, found.value, tol)
+        value = proven(composite, found, tol)
         theta = found.theta.copy()
         if likelihood.n_scores > 1 and free:
             theta[:, 0] -= theta[:, 0].mean()

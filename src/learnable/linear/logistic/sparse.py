@@ -32,6 +32,7 @@ from ...solvers.composite.coordinate import GramQuadratic, Penalty
 from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.problem import Evaluation
 from .columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newton, penalised_gap, recentre_rows
+from .tall import tall_newton
 
 Array = NDArray[np.float64]
 
@@ -66,6 +67,7 @@ class SparseSolution(NamedTuple):
     theta: Array  #: (n_scores, 1 + d)
     value: float  #: relative duality gap
     n_iter: int
+    at: Evaluation  #: the likelihood at θ
 
 
 class Composite:
@@ -104,19 +106,32 @@ class Composite:
         H = C * problem.hessian(point.x)
         g = C * at.gradient
         free = np.arange(problem.n_scores) * problem.width
+        kind = GramQuadratic if problem.n_scores == 1 else partial(_SoftmaxQuadratic, problem.n_scores)
+        return self._minimum(H, g, point.x, free, C * at.value, point.gap, kind)
+
+    def step(self, H: Array, gradient: Array, x: Array, loss: float, gap: float) -> Array:
+        """Return the step to the minimiser of the model in an intercept and some coefficients x (1 + k,) of one score.
+
+        `H`, `gradient` and `loss` are those of the likelihood there, and `gap` is P − D.
+        """
+        C = self.C
+        return self._minimum(C * H, C * gradient, x, np.zeros(1, dtype=np.intp), C * loss, gap, GramQuadratic) - x
+
+    def _minimum(
+        self, H: Array, g: Array, x: Array, free: NDArray[np.intp], loss: float, gap: float, kind: Any
+    ) -> Array:
+        # The model's gap falls with the square of what is left to do, that of the likelihood in proportion to it.
+        goal = max(0.01 * gap * min(1.0, gap / max(loss, 1e-300)), 1e-16 * loss)
         bound = np.delete(np.arange(len(g)), free)
-        w = point.x[bound]
+        w = x[bound]
         inverse: Any = np.zeros((len(free),) * 2)
-        if problem.intercept:
+        if self.likelihood.intercept:
             inverse = np.linalg.pinv(H[np.ix_(free, free)], rcond=1e-12)
         cross = inverse @ H[np.ix_(free, bound)]
         reduced = H[np.ix_(bound, bound)] - H[np.ix_(bound, free)] @ cross
         penalty = Penalty(np.full(len(w), self.l1), np.full(len(w), self.l2))
-        # The model's gap falls with the square of what is left to do, that of the likelihood in proportion to it.
-        goal = max(0.01 * point.gap * min(1.0, point.gap / max(C * at.value, 1e-300)), 1e-16 * C * at.value)
-        kind = GramQuadratic if problem.n_scores == 1 else partial(_SoftmaxQuadratic, problem.n_scores)
-        v = quadratic_minimum(reduced, g[bound] - cross.T @ g[free], w, C * at.value, penalty, goal=goal, model=kind)
-        new = point.x.copy()
+        v = quadratic_minimum(reduced, g[bound] - cross.T @ g[free], w, loss, penalty, goal=goal, model=kind)
+        new = x.copy()
         new[bound] = v
         new[free] -= inverse @ g[free] + cross @ (v - w)
         return new
@@ -135,14 +150,16 @@ class Composite:
         return None if inner is None else Composite(inner, self.C, self.l1 * float(np.sqrt(stride)), self.l2)
 
 
-def proven(composite: Composite, theta: Array, value: float, tol: float) -> float:
+def proven(composite: Composite, found: SparseSolution, tol: float) -> float:
     """Return the relative gap; computed afresh in more digits where rounding in 53 may be above `tol`.
 
     With a large C the slopes are differences of large numbers, and must be below λ₁ for a dual point: rounded slopes
     may seem to be, which another order of summation would not confirm.
     """
     blocks = composite.likelihood.blocks
-    return _long_gap(composite, theta) if blocks.in_memory and _rounding_of_gap(composite, theta, tol) > tol else value
+    if blocks.in_memory and _rounding_of_gap(composite, found.theta, found.at, tol) > tol:
+        return _long_gap(composite, found.theta)
+    return found.value
 
 
 def _long_gap(composite: Composite, theta: Array) -> float:
@@ -197,10 +214,9 @@ def _long_sums(problem: ClassRisk, theta: Any) -> tuple[Any, Any, Any]:
     return loss, slopes, curvature
 
 
-def _rounding_of_gap(composite: Composite, theta: Array, tol: float) -> float:
+def _rounding_of_gap(composite: Composite, theta: Array, at: Evaluation, tol: float) -> float:
     """Return how much rounding may change the relative gap; a bound from sums where that is at most `tol` already."""
     problem = composite.likelihood
-    at = problem.evaluate(theta.ravel())
     P = composite.value(theta, at)
     sums = problem.sums
     null = composite.C * float(sums.weight.sum()) * float(np.log(len(sums.weight)))
@@ -254,17 +270,38 @@ def solve_sparse(
     problem = composite.likelihood
     theta = np.zeros(problem.shape) if start is None else start.copy()
     d = problem.width - 1
+    if is_tall(problem):
+        return _solve_tall(composite, theta, start is None, tol=tol, max_iter=max_iter, progress=progress)
     if start is None and problem.n_scores * d <= _MOST_THINNED:
         theta = _rough_start(composite, theta)
     if (d <= _FIRST and not problem.sparse) or not problem.blocks.in_memory:
         start_point = composite.at(theta.ravel())
         found, n_iter, _ = proximal_newton(composite, start_point, tol=tol, max_iter=max_iter, progress=progress)
-        return SparseSolution(found.x.reshape(problem.shape), found.relative, n_iter)
+        return SparseSolution(found.x.reshape(problem.shape), found.relative, n_iter, found.detail)
     rounds = _Rounds(composite, theta, max_iter, progress)
     for C in rounds.approach():
         rounds.solve(Composite(problem, C, composite.l1, composite.l2), _LOOSE)
     value = rounds.solve(composite, tol)
-    return SparseSolution(rounds.theta, value, rounds.n_iter)
+    return SparseSolution(rounds.theta, value, rounds.n_iter, rounds.at)
+
+
+def is_tall(problem: ClassRisk) -> bool:
+    """Tell whether there are two classes and so many dense rows that Hessians of some of them do."""
+    enough = problem.blocks.n_rows >= 4 * max(_FEWEST_THINNED, _THIN * problem.width)
+    few = problem.n_scores == 1 and problem.width <= _MOST_THINNED
+    return few and enough and problem.blocks.in_memory and not problem.sparse
+
+
+def _solve_tall(
+    composite: Composite, theta: Array, rough: bool, *, tol: float, max_iter: int, progress: Progress
+) -> SparseSolution:
+    """Solve on few of the rows, on more of them, then on all."""
+    n = composite.likelihood.blocks.n_rows
+    rows = max(_FEWEST_THINNED, _THIN * theta.size)
+    if rough and (few := composite.thinned(n // rows)) is not None:
+        theta = tall_newton(few, theta, _grown, tol=_ROUGH, max_iter=20).theta
+    found = tall_newton(composite, theta, _grown, tol=tol, max_iter=max_iter, progress=progress)
+    return SparseSolution(found.theta, found.value, found.n_iter, found.at)
 
 
 class _Rounds:
