@@ -97,7 +97,12 @@ def test_hard_graphs_end_well(tmp_path):
     assert model.n_parts_ == 2
     assert np.isfinite(model.embedding_).all()
     assert verify(model, lonely)
-    for bad, match in [(-path(4), "not negative"), (np.triu(path(4)), "symmetric"), (np.ones((3, 4)), "square")]:
+    half = np.triu(2.0 * path(6))
+    with pytest.warns(UserWarning, match="not symmetric"):
+        model = SpectralEmbedding(2, affinity="precomputed").fit(half)
+    np.testing.assert_array_equal(model.affinity_matrix_, path(6))
+    assert verify(model, half)
+    for bad, match in [(-path(4), "not negative"), (np.ones((3, 4)), "square")]:
         with pytest.raises(DataError, match=match):
             SpectralEmbedding(1, affinity="precomputed").fit(bad)
     model = SpectralEmbedding(2, n_neighbors=6).fit(X)

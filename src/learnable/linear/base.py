@@ -117,6 +117,7 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
 
     #: Whether two classes have coefficients of shape (n_features,), which is scikit-learn's choice for ridge only.
     _one_score_is_flat = False
+    _fewest_classes = 2
 
     class_weight: Any = param(CLASS_WEIGHT, "Weights of the classes, multiplied onto the sample weights.", default=None)
     classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
@@ -154,11 +155,11 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
         if not hasattr(self, "coef_"):
             return
         classes = getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < self._fewest_classes:
             raise ModelFileError("load: classes_ must hold at least two labels.")
         flat = self._one_score_is_flat and self.coef_.ndim == 1
         n_scores = 1 if flat else self.coef_.shape[0]
-        if not (flat or self.coef_.ndim == 2) or n_scores != (1 if len(classes) == 2 else len(classes)):
+        if not (flat or self.coef_.ndim == 2) or n_scores != (1 if len(classes) <= 2 else len(classes)):
             raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
         if np.shape(self.intercept_) not in ((), (n_scores,)):
             raise ModelFileError("load: intercept_ must have one number a row of coef_.")

@@ -235,7 +235,8 @@ def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     K = len(model.classes_)
     own = class_weights_of(model.class_weight, model.classes_, rows)
     targets = np.where(rows.y[:, None] == np.arange(K), 1.0, -1.0)
-    targets = targets[:, 1:] if K == 2 else targets
+    if K <= 2:  # one target: +1 for the second class
+        targets = np.where(rows.y == 1, 1.0, -1.0)[:, None]
     weight = rows.weight * own[rows.y]
     _, labels, weights = named_columns("verify", X, y, sample_weight)
     kept = _kept(weights, len(np.asarray(labels).ravel()))

@@ -59,7 +59,7 @@ def without_diagonal(A: Any) -> Any:
 
 
 def check_affinities(owner: str, A: Any, n: int) -> None:
-    """Raise DataError unless affinities are square, symmetric and not negative."""
+    """Raise DataError unless affinities are square and not negative; warn if they are not symmetric."""
     if A.shape != (n, n):
         raise DataError(f"{owner}: the affinity must be a square matrix with a row for each row; got {A.shape}.")
     numbers = A.data if sp.issparse(A) else A
@@ -67,7 +67,11 @@ def check_affinities(owner: str, A: Any, n: int) -> None:
     if not np.isfinite(numbers).all() or (numbers < 0).any():
         raise DataError(f"{owner}: affinities must be finite and not negative; Negative values in data passed to X.")
     if abs(A - A.T).max() > 1e-8 * size:
-        raise DataError(f"{owner}: Array must be symmetric: affinities differ from their transpose; pass (A + A.T)/2.")
+        warnings.warn(
+            f"{owner}: Array is not symmetric: affinities differ from their transpose; (A + A.T)/2 is used.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def laplacian_of(A: Any, degrees: Array, normalized: bool) -> Any:

@@ -52,3 +52,13 @@ def test_a_forged_score_is_refused(rows):
     model.criterion_path_ = model.criterion_path_ * 1.01
     model.best_score_ = model.best_score_ * 1.01
     assert not ln.verify(model, *rows)
+
+
+@pytest.mark.parametrize("cls", [RidgeClassifier, RidgeClassifierCV])
+def test_one_class_is_predicted_everywhere(cls):
+    X = np.random.default_rng(0).normal(size=(10, 3))
+    y = np.full(10, "only")
+    model = cls().fit(X, y)
+    assert model.predict(X).tolist() == y.tolist()
+    assert model.intercept_.tolist() == [-1.0]
+    assert ln.verify(model, X, y)

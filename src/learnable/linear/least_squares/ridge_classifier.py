@@ -43,7 +43,8 @@ class LabelRidge(LinearClassifierModel):
     )
 
     _one_score_is_flat = True
-    _door = staticmethod(door(target="classes"))
+    _fewest_classes = 1
+    _door = staticmethod(door(target="classes", one_class=True))
     verbose = 0
     warm_start = False
 
