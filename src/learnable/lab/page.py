@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..plots.markup import Markup, tag
 from .formulas import mathml
@@ -153,22 +153,31 @@ def _proofs(step: Step) -> list[Markup]:
     return [tag("h3", "What is proven"), *found]
 
 
-def _proof(name: str, certificate: Certificate) -> Markup:
+#: What stands before a certificate.
+_WORDS: Final = {"holds": "holds", "open": "not yet", "none": "nothing"}
+
+
+def _state(certificate: Certificate) -> str:
     if certificate.kind == "none":
-        state, word = "none", "nothing"
+        return "none"
+    return "holds" if certificate.holds else "open"
+
+
+def _proof(name: str, certificate: Certificate) -> Markup:
+    state = _state(certificate)
+    if state == "none":
         said = "Nothing is proven about this fit."
     else:
-        state, word = ("holds", "holds") if certificate.holds else ("open", "not yet")
         sentence = certificate.sentence if math.isfinite(certificate.value) else "it is too early to measure"
         said = f"{sentence[:1].upper()}{sentence[1:]}; tolerance {certificate.tolerance:.2g}."
     return tag(
         "p",
-        tag("span", word, class_=f"lab-mark {state}"),
+        tag("span", _WORDS[state], class_=f"lab-mark {state}"),
         " ",
         tag("code", name) if name else None,
         " " if name else None,
         tag("strong", certificate.kind),
-        ". " if certificate.kind != "none" else " ",
+        ". ",
         said,
     )
 

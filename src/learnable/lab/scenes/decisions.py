@@ -84,7 +84,7 @@ def build_bandit(means: Array, names: list[str], *, horizon: int = _HORIZON) -> 
             Step(
                 title="1 round" if rounds == 1 else f"{rounds:,} rounds",
                 pictures=(_posteriors(one, means, names), _regret(found, rounds)),
-                text="First: what one run of Thompson sampling knows of each arm; the dashed lines are the true means. It "
+                text="First: what one run of Thompson sampling knows of each arm; dashed lines are the true means. It "
                 f"has played {names[favourite]} most, {counts[favourite]:,} of {rounds:,} times. Second: the mean "
                 f"regret of {_REPLICATIONS} runs of each policy, with its interval.",
                 formula=r"R_T = T μ^* − \sum_{t=1}^T μ_{a_t}",

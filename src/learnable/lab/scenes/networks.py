@@ -82,8 +82,8 @@ def build_backprop(X: Array, y: NDArray[Any], names: list[str], *, n_units: int 
                 formula=r"δ^{(l)} = (W^{(l+1)} δ^{(l+1)}) ⊙ σ′(z^{(l)})"
                 "\n"
                 r"\frac{∂L}{∂W^{(l)}} = a^{(l−1)} δ^{(l)}",
-                code=f'model = MLPClassifier(\n    ({n_units},), activation="tanh", solver="lbfgs",\n'
-                f"    alpha=0.01, max_iter={steps}, random_state=0\n).fit(X, y)",
+                code=f'model = MLPClassifier(\n    ({n_units},), activation="tanh",\n    solver="lbfgs", alpha=0.01,\n'
+                f"    max_iter={steps}, random_state=0\n).fit(X, y)",
                 certificates={"model": model.certificate_},
                 numbers={"loss": loss[number], "largest gradient": size[number]},
             )

@@ -70,7 +70,8 @@ def build_hmm(series: Array, settings: Any, names: list[str], *, n_steps: int = 
 def _series(series: Array, level: Array, names: list[str]) -> Markup:
     """Draw the series, what has come in with the level of its decoded state, and what is still to come faintly."""
     time = np.arange(len(series))
-    low, high = float(series.min()), float(series.max())
+    low = float(series.min())
+    high = float(series.max())
     room = 0.08 * (high - low)
     frame = Frame.around((0.0, float(len(series))), (low - room, high + room), width=WIDTH, height=HEIGHT)
     seen = len(level)

@@ -34,13 +34,13 @@ def read_tree(table: Any = None) -> tuple[Array, Labels, list[str]]:
     return labelled_points("tree", table)
 
 
-def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 9) -> list[Step]:
+def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 6) -> list[Step]:
     """Return a step for every leaf that is added, then one for every branch that pruning takes away."""
     most_leaves = min(max(most_leaves, 3), _MOST_LEAVES)
     grown: list[tuple[str, Any, str]] = []
     for leaves in range(2, most_leaves + 1):
         model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, y)
-        code = f"model = DecisionTreeClassifier(\n    max_leaf_nodes={leaves}, random_state=0).fit(X, y)"
+        code = f"model = DecisionTreeClassifier(\n    max_leaf_nodes={leaves}, random_state=0\n).fit(X, y)"
         if grown and model.get_n_leaves() == grown[-1][1].get_n_leaves():
             break  # every leaf is pure
         grown.append(("grow", model, code))
@@ -51,7 +51,7 @@ def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 9) -
         settings = f"max_leaf_nodes={largest}, random_state=0,\n    ccp_alpha={strength!r}"
         model = DecisionTreeClassifier(max_leaf_nodes=largest, random_state=0, ccp_alpha=strength).fit(X, y)
         if model.get_n_leaves() < grown[-1][1].get_n_leaves():
-            grown.append(("prune", model, f"model = DecisionTreeClassifier(\n    {settings}).fit(X, y)"))
+            grown.append(("prune", model, f"model = DecisionTreeClassifier(\n    {settings}\n).fit(X, y)"))
     trees = _alike([plot_tree(model, feature_names=names, precision=3) for _, model, _ in grown])
     return [_tree_step(*made, tree, X, y, names) for made, tree in zip(grown, trees, strict=True)]
 
@@ -95,7 +95,7 @@ def _alike(figures: list[Markup]) -> list[Markup]:
     width, height = sizes.max(axis=0)
     found = []
     for figure, head, size in zip(figures, heads, sizes, strict=True):
-        box = f'viewBox="{compact(-(width - size[0]) / 2)} 0 {compact(width)} {compact(height)}"'
+        box = f'class="lab-tall" viewBox="{compact(-(width - size[0]) / 2)} 0 {compact(width)} {compact(height)}"'
         start = re.sub(r' style="[^"]*"', "", f"{head[1]}{box}{head[4]}")
         found.append(Markup(start + figure[head.end() :]))
     return found
@@ -104,8 +104,8 @@ def _alike(figures: list[Markup]) -> list[Markup]:
 TREE = Scene(
     name="tree",
     title="A tree grows, and is pruned again",
-    text="Iris flowers by the length and width of their petals. The tree grows leaf by leaf, best split first, until "
-    "it has learned the noise; then weakest-link pruning takes back what is not worth its leaves.",
+    text="Iris flowers by the length and width of their petals. The tree grows leaf by leaf, best split first, into "
+    "the noise; then weakest-link pruning takes back what is not worth its leaves.",
     setup="from learnable import DecisionTreeClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["tree"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of two to eight classes.",
