@@ -70,7 +70,7 @@ def read_descent(table: Any = None) -> tuple[Function, Function, Function, Array
     if table is None:
         start = np.array([-1.5, 2.0])
         return valley, valley_gradient, valley_hessian, start, _RATE, _MOMENTUM_RATE, ["w₁", "w₂"]
-    X, labels, names = labelled_points("descent", table, most=2)
+    X, labels, names = labelled_points("descent", table, two=True)
     surface = LogisticSurface(standardised(X), np.where(labels == np.unique(labels)[1], 1.0, -1.0))
     # The Hessian is at most ZᵀZ/(4n) + penalty: a step of its inverse is safe, one a tenth as long for momentum.
     rate = 1.0 / float(np.linalg.eigvalsh(surface.Z.T @ surface.Z / (4 * len(X)))[-1] + surface.penalty)
@@ -160,7 +160,8 @@ DESCENT = Scene(
     "where it is steep; only the curvature says how far to go.",
     setup="from learnable.lab import SCENES\nfrom learnable.solvers import minimize\n\n"
     'f, gradient, hessian, start, rate, slow, names = SCENES["descent"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes; the surface is then the loss of logistic regression.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept; the surface "
+    "is then the loss of logistic regression.",
     read=read_descent,
     build=build_descent,
     cover=11,

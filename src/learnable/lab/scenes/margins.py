@@ -13,13 +13,16 @@ from ...plots.markup import Markup, compact, tag
 from ...plots.optimization import COLOURS, contour_lines
 from ..drawing import HEIGHT, WIDTH, plane, regions
 from ..scene import Scene, Step
-from ..tables import labelled_points
+from ..tables import labelled_points, standardised
 
 Array = NDArray[np.float64]
 
 #: Places of the moving point: columns and rows of a lattice over the picture.
 _PLACES: Final = (9, 7)
 _GRID: Final = 33
+_MOST_ROWS: Final = 60
+#: Standard deviation beyond which columns are divided by it: C would mean something else on every table.
+_WIDEST: Final = 10.0
 _KINDS: Final = {
     "non-support": "lies beyond the margin: it is no support vector, and the boundary does not know of it",
     "margin": "lies on the margin and holds the boundary in place",
@@ -35,7 +38,15 @@ def read_svm(table: Any = None) -> tuple[Array, NDArray[Any], list[str], int]:
         right = rng.normal((1.3, -0.6), (0.7, 0.8), (14, 2))
         X = np.vstack([left, right]).round(2)
         return X, np.repeat(["left", "right"], 14), ["x₁", "x₂"], 27
-    X, labels, names = labelled_points("svm", table, most=2)
+    X, labels, names = labelled_points("svm", table, two=True)
+    some = np.unique(np.linspace(0, len(X) - 1, min(len(X), _MOST_ROWS)).round().astype(int))
+    if len(np.unique(labels[some])) == 2:
+        X = X[some]
+        labels = labels[some]
+    scale = X.std(axis=0)
+    if scale.max() > _WIDEST or scale.min() < 1 / _WIDEST:  # kept as they are if they can be: dragged points come back
+        X = standardised(X)
+        names = [f"{name}, standardised" for name in names]
     return X, labels, names, len(X) - 1
 
 
@@ -164,7 +175,8 @@ SVM = Scene(
     "at all; inside, it pulls with a force of at most C.",
     setup="from learnable import SVC\nfrom learnable.lab import SCENES\n\n"
     'X, y, names, moved = SCENES["svm"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes; the last row is the one that moves.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept; the last row "
+    "is the one that moves.",
     read=read_svm,
     build=build_svm,
     cover=0,

@@ -31,7 +31,7 @@ def read_backprop(table: Any = None) -> tuple[Array, NDArray[Any], list[str]]:
         X = rng.normal(size=(90, 2))
         y = np.where(np.linalg.norm(X, axis=1) < 1.1, "inside", "outside")
         return X, y, ["x₁", "x₂"]
-    X, labels, names = labelled_points("backprop", table, most=2)
+    X, labels, names = labelled_points("backprop", table, two=True)
     return standardised(X), labels, names
 
 
@@ -139,7 +139,7 @@ BACKPROP = Scene(
     "the weights; every weight learns how much it is to blame, and the certificate says how much blame is left.",
     setup="from learnable import MLPClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["backprop"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept.",
     read=read_backprop,
     build=build_backprop,
     cover=9,

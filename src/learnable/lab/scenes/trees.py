@@ -124,7 +124,7 @@ def read_adaboost(table: Any = None) -> tuple[Array, Labels, list[str]]:
     if table is None:
         places = [(1, 5), (2, 2), (5, 8), (6, 10), (8, 7), (3, 1), (4, 6), (7, 4), (9, 9), (10, 3)]
         return np.array(places, dtype=np.float64), np.repeat(["plus", "minus"], 5), ["x₁", "x₂"]
-    return labelled_points("adaboost", table, most=2)
+    return labelled_points("adaboost", table, two=True)
 
 
 def build_adaboost(X: Array, y: Labels, names: list[str], *, n_rounds: int = 8) -> list[Step]:
@@ -230,7 +230,7 @@ ADABOOST = Scene(
     "they are weighted now, then raises the weight of its mistakes until they make up one half of all weight.",
     setup="from learnable import AdaBoostClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["adaboost"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept.",
     read=read_adaboost,
     build=build_adaboost,
     cover=2,
