@@ -117,7 +117,7 @@ def test_the_lines_of_a_step_give_its_certificates(scene, steps):
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(scene, steps):
-    page = whole_page(scene, steps)
+    page = whole_page(scene, steps, scene.about())
     read = Reader()
     read.feed(page)
     assert read.tags.count("script") == 1 and read.tags.count("section") == len(steps)
@@ -141,7 +141,9 @@ def test_the_data_are_json(scene, steps):
 
 def test_the_data_of_a_scene():
     data = SCENES["kmeans"].data(max_steps=2)
-    assert data["name"] == "kmeans" and data["title"] and data["text"] and len(data["steps"]) == 2
+    assert data["name"] == "kmeans" and data["title"] and len(data["steps"]) == 2
+    assert "Old Faithful" in data["text"]
+    assert "Old Faithful" not in SCENES["kmeans"].data(table(), max_steps=2)["text"]
 
 
 def test_a_table_of_ones_own(scene):

@@ -28,12 +28,12 @@ def asset(name: str) -> str:
     return files("learnable.lab").joinpath(name).read_text(encoding="utf-8")
 
 
-def article(scene: Scene, steps: Sequence[Step], live: bool = False) -> Markup:
+def article(scene: Scene, steps: Sequence[Step], about: str, live: bool = False) -> Markup:
     """Return the scene as one element."""
     more = {"data_live": ""} if live else {}
     return tag(
         "article",
-        tag("header", tag("h1", scene.title), tag("p", scene.text)),
+        tag("header", tag("h1", scene.title), tag("p", about)),
         _controls(len(steps)),
         *(_section(number, step, len(steps)) for number, step in enumerate(steps, start=1)),
         _how(scene),
@@ -43,7 +43,7 @@ def article(scene: Scene, steps: Sequence[Step], live: bool = False) -> Markup:
     )
 
 
-def whole_page(scene: Scene, steps: Sequence[Step], assets: str | None = None, live: bool = False) -> str:
+def whole_page(scene: Scene, steps: Sequence[Step], about: str, assets: str | None = None, live: bool = False) -> str:
     """Return the scene as a page; see `Scene.page`."""
     if assets is None:
         style = tag("style", Markup(asset("player.css")))
@@ -61,7 +61,7 @@ def whole_page(scene: Scene, steps: Sequence[Step], assets: str | None = None, l
         tag("title", f"{scene.title} · learnable"),
         style,
     ]
-    body = tag("body", tag("main", article(scene, steps, live)), script)
+    body = tag("body", tag("main", article(scene, steps, about, live)), script)
     return f"<!DOCTYPE html>\n{tag('html', tag('head', *head), body, lang='en')}\n"
 
 

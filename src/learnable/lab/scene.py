@@ -80,6 +80,8 @@ class Scene:
         What the command line and addresses call it.
     title, text : str
         What it is about.
+    built_in : str
+        What the built-in table is, in a sentence; may be empty.
     setup : str
         Python that reads the table and imports what the steps' lines need.
     takes : str
@@ -107,6 +109,11 @@ class Scene:
     read: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., list[Step]]
     cover: int = -1
+    built_in: str = ""
+
+    def about(self, table: Any = None) -> str:
+        """Return the text, with a sentence on the built-in table if that is what is shown."""
+        return f"{self.built_in} {self.text}" if table is None and self.built_in else self.text
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -144,7 +151,7 @@ class Scene:
         return {
             "name": self.name,
             "title": self.title,
-            "text": self.text,
+            "text": self.about(table),
             "setup": self.setup,
             "takes": self.takes,
             "steps": [step.to_dict() for step in found],
@@ -154,7 +161,7 @@ class Scene:
         """Return the scene as an HTML element: every step in it, and the controls that `player.js` brings to life."""
         from .page import article
 
-        return article(self, self.steps(table, **settings), live)
+        return article(self, self.steps(table, **settings), self.about(table), live)
 
     def page(self, table: Any = None, *, assets: str | None = None, live: bool = False, **settings: Any) -> str:
         """Return the scene as an HTML page.
@@ -179,7 +186,7 @@ class Scene:
         """
         from .page import whole_page
 
-        return whole_page(self, self.steps(table, **settings), assets, live)
+        return whole_page(self, self.steps(table, **settings), self.about(table), assets, live)
 
     def _run(self, table: Any, settings: dict[str, Any]) -> list[Step]:
         return self.build(*self.read(table), **settings)

@@ -271,8 +271,9 @@ _METROPOLIS_FORMULA = (
 METROPOLIS = Scene(
     name="metropolis",
     title="Metropolis: suggest, then accept or stay",
-    text="A chain walks on a bent ridge by random steps. Uphill proposals are always taken, downhill ones with the "
-    "ratio of the densities; the share of time that it spends anywhere tends to the density itself.",
+    text="A chain takes random steps. Uphill proposals are always accepted, downhill ones with the ratio of the "
+    "densities; the share of time that the chain spends anywhere tends to the density itself.",
+    built_in="The built-in density is a bent ridge.",
     setup="import numpy as np\nfrom learnable.lab import SCENES\nfrom learnable.sampling import Chains, "
     "MetropolisHastings, RandomWalk\nfrom learnable.sampling.targets import Target\n\n"
     'density, start, corners, names, scale = SCENES["metropolis"].read(None)  # or a table\n'
@@ -317,8 +318,9 @@ _NUTS_FORMULA = (
 NUTS = Scene(
     name="nuts",
     title="NUTS: follow the slope until it turns back",
-    text="The same ridge. The chain gets a push in a random direction and glides along the density, doubling its "
-    "trajectory until it would turn back; a draw far away costs a few gradients instead of many random steps.",
+    text="The chain gets a push in a random direction and glides along the density, doubling its trajectory until "
+    "it would turn back; a draw far away costs a few gradients instead of many random steps.",
+    built_in="The built-in density is a bent ridge.",
     setup="import numpy as np\nfrom learnable.lab import SCENES\nfrom learnable.sampling import Chains, Hamiltonian\n"
     "from learnable.sampling.targets import Target\n\n"
     'density, start, corners, names, size = SCENES["nuts"].read(None)  # or a table\n'

@@ -76,8 +76,9 @@ def build_kmeans(X: Array, names: list[str], start: Array, *, max_steps: int = 3
 KMEANS = Scene(
     name="kmeans",
     title="k-means: assign, move, assign again",
-    text="Three centres start side by side in a corner of the eruptions of Old Faithful. Neither half of a step can "
-    "raise the inertia, so the centres must come to rest; where they do depends on the start.",
+    text="Three centres start side by side in a corner. Neither half of a step can raise the inertia, so the "
+    "centres must come to rest; where they do depends on the start.",
+    built_in="Eruptions of the geyser Old Faithful: how long each lasted, and the wait until the next.",
     setup="from learnable import KMeans\nfrom learnable.lab import SCENES\n\n"
     'X, names, start = SCENES["kmeans"].read(None)  # or a table of your own',
     takes="two columns of numbers.",
@@ -143,9 +144,10 @@ def build_em(X: Array, names: list[str], start: dict[str, Any], *, max_steps: in
 
 EM = Scene(
     name="em",
-    title="EM on Old Faithful",
-    text="A mixture of two normal densities starts in the wrong corners. Each step makes a lower bound of the "
-    "log-likelihood tight and then climbs it: the log-likelihood never falls.",
+    title="EM for a mixture of two normals",
+    text="A mixture of two normal densities starts in the wrong corners. Each step makes a lower bound of the log- "
+    "likelihood tight and then climbs it: the log-likelihood never falls.",
+    built_in="Eruptions of the geyser Old Faithful: how long each lasted, and the wait until the next.",
     setup="from learnable import GaussianMixture\nfrom learnable.lab import SCENES\n\n"
     'X, names, start = SCENES["em"].read(None)  # or a table of your own',
     takes="two columns of numbers.",

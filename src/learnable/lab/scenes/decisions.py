@@ -140,8 +140,9 @@ def _regret(found: Any, now: int) -> Markup:
 BANDIT = Scene(
     name="bandit",
     title="Regret of four bandit policies",
-    text="Four arms pay 1 with chances that nobody knows. Playing what looks best now learns too little, playing at "
-    "random costs too much; regret is what was lost to always playing the best arm.",
+    text="Playing what looks best now learns too little, playing at random costs too much; regret is what was lost "
+    "to always playing the best arm.",
+    built_in="Four arms pay 1 with chances that the policies do not know.",
     setup="from learnable.decisions.bandits import (\n    UCB, EpsilonGreedy, Thompson, simulate, stochastic)\n"
     "from learnable.lab import SCENES\n\n"
     'means, names = SCENES["bandit"].read(None)  # or a table of your own\nk = len(means)\n'
@@ -256,8 +257,8 @@ def _world(found: Any, shape: tuple[int, int], letters: str) -> Markup:
 VALUES = Scene(
     name="values",
     title="Value iteration on a grid",
-    text="A walker on slippery ground wants to reach the goal, worth 10, and not to fall into the water, which costs "
-    "10. One step in five slides to a side. Grey fields are walls.",
+    text="A walker on slippery ground wants to reach the goal, worth 10, and not to fall into the water, which "
+    "costs 10. One step in five slides to a side. Grey fields are walls.",
     setup="from learnable.decisions.mdp import value_iteration\nfrom learnable.lab import SCENES\n\n"
     'mdp, shape, letters = SCENES["values"].read(None)  # or a table of your own',
     takes="a grid, a letter per cell: S start, G goal, W water, # wall, anything else free.",

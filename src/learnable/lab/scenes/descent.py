@@ -156,8 +156,9 @@ def build_descent(
 DESCENT = Scene(
     name="descent",
     title="From gradient descent to Newton's method",
-    text="Three methods start at one point of a bent valley, f(w) = (1 − w₁)² + 2(w₂ − w₁²)². The gradient says "
-    "where it is steep; only the curvature says how far to go.",
+    text="Three methods start at one point. The gradient says where it is steep; only the curvature says how far "
+    "to go.",
+    built_in="The built-in surface is a bent valley, f(w) = (1 − w₁)² + 2(w₂ − w₁²)².",
     setup="from learnable.lab import SCENES\nfrom learnable.solvers import minimize\n\n"
     'f, gradient, hessian, start, rate, slow, names = SCENES["descent"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept; the surface "

@@ -171,8 +171,8 @@ def _duals(model: Any, report: Any, C: float, moved: int) -> Markup:
 SVM = Scene(
     name="svm",
     title="The margin, while a point is moved",
-    text="Drag the ringed point, or play its walk. As long as it stays beyond the margin the boundary does not move "
-    "at all; inside, it pulls with a force of at most C.",
+    text="Drag the ringed point, or play its walk. As long as it stays beyond the margin the boundary does not "
+    "move at all; inside, it pulls with a force of at most C.",
     setup="from learnable import SVC\nfrom learnable.lab import SCENES\n\n"
     'X, y, names, moved = SCENES["svm"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept; the last row "

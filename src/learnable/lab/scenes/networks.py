@@ -135,8 +135,9 @@ def _network(weights: list[Array], gradients: list[Array], names: list[str], out
 BACKPROP = Scene(
     name="backprop",
     title="Back-propagation in a small network",
-    text="Five units learn to tell the inside of a ring from its outside. The error of the output flows back through "
-    "the weights; every weight learns how much it is to blame, and the certificate says how much blame is left.",
+    text="The error of the output flows back through the weights of a few units; every weight learns how much it "
+    "is to blame, and the certificate says how much blame is left.",
+    built_in="The inside of a ring is to be told from its outside.",
     setup="from learnable import MLPClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["backprop"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept.",

@@ -121,8 +121,8 @@ def _curves(model: Any, grid: Array) -> tuple[Array, Array]:
 GP = Scene(
     name="gp",
     title="A Gaussian process learns from one point after the other",
-    text="A Gaussian process is a distribution over functions. Each observation takes away the functions that do not "
-    "pass near it; the posterior is a closed form, and so is its certificate.",
+    text="A Gaussian process is a distribution over functions. Each observation takes away the functions that do "
+    "not pass near it; the posterior is a closed form, and so is its certificate.",
     setup="from learnable import GaussianProcessRegressor\nfrom learnable.lab import SCENES\n\n"
     'x, y, grid, kernel, names = SCENES["gp"].read(None)  # or a table of your own',
     takes="two columns of numbers, x and y; twenty rows are drawn from it.",

@@ -99,8 +99,9 @@ def _beliefs(filtered: Array, levels: Array, n: int, names: list[str]) -> Markup
 HMM = Scene(
     name="hmm",
     title="Decoding hidden states",
-    text="Major earthquakes of each year, by a hidden Markov model of three rates. As years come in, the best path "
-    "of states is found anew, and what looked like chance at first may turn out to be a change.",
+    text="As rows come in, the best path of states is found anew, and what looked like chance at first may turn "
+    "out to be a change.",
+    built_in="Major earthquakes of each year from 1900 to 2006, by a hidden Markov model of three rates.",
     setup="from learnable.lab import SCENES\n\n"
     'series, model, names = SCENES["hmm"].read(None)  # or a table of your own',
     takes="a column of numbers in the order of time; whole numbers are taken for counts.",

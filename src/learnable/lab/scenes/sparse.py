@@ -93,8 +93,9 @@ def build_lasso(X: Array, y: Array, names: list[str], *, n_steps: int = 24) -> l
 LASSO = Scene(
     name="lasso",
     title="The path of the lasso",
-    text="Ten measurements of 442 people with diabetes and how the disease went on. The penalty α falls from where "
-    "every coefficient is zero; columns enter one after the other, and each stays exactly on the border that α draws.",
+    text="The penalty α falls from where every coefficient is zero; columns enter one after the other, and each "
+    "stays exactly on the border that α draws.",
+    built_in="Ten measurements of 442 people with diabetes, and how the disease went on.",
     setup="from learnable import Lasso\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["lasso"].read(None)  # or a table of your own',
     takes="columns of numbers, the last of them the target.",

@@ -104,8 +104,9 @@ def _alike(figures: list[Markup]) -> list[Markup]:
 TREE = Scene(
     name="tree",
     title="A tree grows, and is pruned again",
-    text="Iris flowers by the length and width of their petals. The tree grows leaf by leaf, best split first, into "
-    "the noise; then weakest-link pruning takes back what is not worth its leaves.",
+    text="The tree grows leaf by leaf, best split first, into the noise; then weakest-link pruning takes back what "
+    "is not worth its leaves.",
+    built_in="Iris flowers by the length and width of their petals.",
     setup="from learnable import DecisionTreeClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["tree"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of two to eight classes.",
@@ -204,7 +205,8 @@ def _weighted(
     """Draw rows as large as their weights over what is predicted everywhere; missed ones are ringed."""
     frame = plane(X, pad=0.12)
     marks = regions(frame, lambda rows: _as_numbers(predict(rows), labels))
-    radius = np.clip(6.5 * np.sqrt(weights * len(weights)), 2.5, 17.0)
+    usual = 6.5 * min(1.0, float(np.sqrt(30 / len(weights))))
+    radius = np.clip(usual * np.sqrt(weights * len(weights)), 0.4 * usual, 2.6 * usual)
     for (a, b), s, r, ring in zip(X, sign, radius, missed, strict=True):
         marks.append(_row(frame, float(a), float(b), s > 0, float(r), bool(ring)))
     return frame.draw(title, *marks, x_label=names[0], y_label=names[1])
@@ -219,15 +221,18 @@ def _row(frame: Frame, x: float, y: float, positive: bool, radius: float, ring: 
     place = {"cx": float(frame.x(x)), "cy": float(frame.y(y))}
     parts = [tag("circle", r=radius, fill=COLOURS[1] if positive else COLOURS[0], opacity=0.85, **place)]
     if ring:
-        parts.append(tag("circle", r=radius + 3.5, fill="none", stroke="currentColor", stroke_width=1.6, **place))
+        parts.append(
+            tag("circle", r=1.15 * radius + 2.0, fill="none", stroke="currentColor", stroke_width=1.6, **place)
+        )
     return tag("g", *parts)
 
 
 ADABOOST = Scene(
     name="adaboost",
     title="AdaBoost, round by round",
-    text="Ten points that no single stump can tell apart. Each round asks for the stump that is best for the rows as "
-    "they are weighted now, then raises the weight of its mistakes until they make up one half of all weight.",
+    text="Each round asks for the stump that is best for the rows as they are weighted now, then raises the weight "
+    "of its mistakes until they make up one half of all weight.",
+    built_in="Freund and Schapire's ten points, which no single stump can tell apart.",
     setup="from learnable import AdaBoostClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["adaboost"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept.",
