@@ -21,7 +21,7 @@ _MOST_STEPS = 60
 def _read(owner: str, table: Any, start: Array) -> tuple[Array, list[str], Array]:
     """Return the points, standardised, the names of their columns, and where the centres start."""
     if table is None:
-        return standardised(old_faithful()), ["eruption lasts", "wait until the next"], start
+        return standardised(old_faithful()), ["eruption lasts (standardised)", "wait until the next (standardised)"], start
     X, names = points(owner, table)
     return standardised(X), names, start
 
@@ -145,8 +145,8 @@ def build_em(X: Array, names: list[str], start: dict[str, Any], *, max_steps: in
 EM = Scene(
     name="em",
     title="EM for a mixture of two normals",
-    text="A mixture of two normal densities starts in the wrong corners. Each step makes a lower bound of the log- "
-    "likelihood tight and then climbs it: the log-likelihood never falls.",
+    text="A mixture of two normal densities starts in the wrong corners. Each step makes a lower bound of the "
+    "log-likelihood tight and then climbs it: the log-likelihood never falls.",
     built_in="Eruptions of the geyser Old Faithful: how long each lasted, and the wait until the next.",
     setup="from learnable import GaussianMixture\nfrom learnable.lab import SCENES\n\n"
     'X, names, start = SCENES["em"].read(None)  # or a table of your own',
