@@ -120,7 +120,7 @@ def _section(number: int, step: Step, n_steps: int) -> Markup:
             tag(
                 "div",
                 tag("div", *formulas, class_="lab-formula", tabindex="0", role="group", aria_label="Formula"),
-                tag("pre", tag("code", step.code), tabindex="0", aria_label="Code of this step"),
+                tag("pre", tag("code", step.code), tabindex="0", role="group", aria_label="Code of this step"),
                 class_="lab-code",
             ),
             tag("div", *_proofs(step), class_="lab-proofs"),
@@ -187,7 +187,7 @@ def _how(scene: Scene) -> Markup:
         "details",
         tag("summary", "Run it yourself"),
         tag("p", "These lines come before those of every step."),
-        tag("pre", tag("code", scene.setup), tabindex="0", aria_label="Code before every step"),
+        tag("pre", tag("code", scene.setup), tabindex="0", role="group", aria_label="Code before every step"),
         tag("p", f"Your own table: {scene.takes}"),
         tag("p", tag("code", f"learnable lab {scene.name} --table mine.csv")),
         class_="lab-how",

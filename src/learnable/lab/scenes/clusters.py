@@ -21,7 +21,11 @@ _MOST_STEPS = 60
 def _read(owner: str, table: Any, start: Array) -> tuple[Array, list[str], Array]:
     """Return the points, standardised, the names of their columns, and where the centres start."""
     if table is None:
-        return standardised(old_faithful()), ["eruption lasts (standardised)", "wait until the next (standardised)"], start
+        return (
+            standardised(old_faithful()),
+            ["eruption lasts (standardised)", "wait until the next (standardised)"],
+            start,
+        )
     X, names = points(owner, table)
     return standardised(X), names, start
 

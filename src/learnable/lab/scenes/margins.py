@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import ParameterError
 from ...kernel import SVC
 from ...plots.axes import MUTED, Frame
 from ...plots.markup import Markup, compact, tag
@@ -91,6 +92,41 @@ def build_svm(
             )
         )
     return made
+
+
+def move_point(table: Any, row: int, x: float, y: float) -> dict[str, NDArray[Any]]:
+    """Return the table of the scene `svm` with one of its points elsewhere.
+
+    A page that is told where a point was dropped (`lab:drag`) shows `SCENES["svm"].page(moved, live=True, walk=False)`.
+
+    Parameters
+    ----------
+    table : table, or None
+        What the scene shows now; None for the built-in table, or what this function returned before.
+    row : int
+        Number of the point.
+    x, y : float
+        Where it is now, in units of the picture.
+
+    Returns
+    -------
+    dict
+        Two columns and the classes, as `Scene.steps` takes them.
+
+    Examples
+    --------
+    >>> from learnable.lab import SCENES, move_point
+    >>> moved = move_point(None, 3, 0.5, 1.0)
+    >>> len(SCENES["svm"].steps(moved, walk=False))
+    1
+    """
+    X, labels, names, _ = read_svm(table)
+    if not 0 <= row < len(X):
+        raise ParameterError(f"move_point: row must be between 0 and {len(X) - 1}; got {row}.")
+    if not (np.isfinite(x) and np.isfinite(y)):
+        raise ParameterError(f"move_point: x and y must be finite; got {x} and {y}.")
+    X[row] = (x, y)
+    return {names[0]: X[:, 0], names[1]: X[:, 1], "class": labels}
 
 
 def _walk(frame: Frame) -> list[tuple[float, float]]:
