@@ -2,14 +2,19 @@
 "markup."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import warnings
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.plots.svg import parse
 
+import learnable
 from learnable.core.errors import DataError, ParameterError
 from learnable.lab import SCENES, Step
 from learnable.lab.page import whole_page
@@ -164,3 +169,13 @@ def test_a_table_that_does_not_suit_is_refused(scene):
 def test_a_setting_that_is_not_there_is_named():
     with pytest.raises(ParameterError, match="there is no setting 'depth'; there are: "):
         SCENES["kmeans"].steps(depth=3)
+
+
+def test_listing_the_scenes_loads_no_model():
+    code = (
+        "import sys; from learnable.lab import SCENES; [scene.title for scene in SCENES.values()]; "
+        "print([name for name in ('sklearn', 'numba', 'scipy', 'pandas') if name in sys.modules])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(learnable.__file__).parents[1])}
+    command = [sys.executable, "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.strip() == "[]"

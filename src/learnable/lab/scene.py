@@ -6,12 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ParameterError
-from ..core.estimator import Certificate
 from ..plots.markup import Markup
 from .formulas import mathml
+
+if TYPE_CHECKING:
+    from ..core.estimator import Certificate
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ...plots.axes import ACCENT, MUTED, Frame
 from ...plots.markup import Markup, tag
 from ...plots.optimization import COLOURS, contour_lines, pieces_within
-from ...sampling import Chains, Hamiltonian, MetropolisHastings, RandomWalk
-from ...sampling.targets import Target
 from ..drawing import HEIGHT, WIDTH, dots, progress
 from ..scene import Scene, Step
 from ..tables import as_floats, columns_of, take_numbers, thin
@@ -118,6 +116,8 @@ def _run(
     formula: str,
 ) -> list[Step]:
     """Take `n_draws` steps of one chain; show the first ones each, later ones in stretches."""
+    from ...sampling import Chains
+
     n_draws = min(max(n_draws, 2 * _FIRST), 50_000)
     rng = np.random.default_rng(3)
     state = sampler.init(start, rng)
@@ -247,6 +247,9 @@ def build_metropolis(
     density: Density, start: Array, corners: Array, names: list[str], scale: float, *, n_draws: int = 20_000
 ) -> list[Step]:
     """Return a step for each of the first proposals, then steps for stretches of the chain."""
+    from ...sampling import MetropolisHastings, RandomWalk
+    from ...sampling.targets import Target
+
     target = Target("metropolis", density.value, None, 2, needs_gradient=False)
     sampler = MetropolisHastings(target, RandomWalk(scale, adapt=False), 0)
     return _run(sampler, density, start, corners, names, n_draws, _metropolis_words, _METROPOLIS_FORMULA)
@@ -295,6 +298,9 @@ def build_nuts(
     density: Density, start: Array, corners: Array, names: list[str], size: float, *, n_draws: int = 4000
 ) -> list[Step]:
     """Return a step for each of the first trajectories, then steps for stretches of the chain."""
+    from ...sampling import Hamiltonian
+    from ...sampling.targets import Target
+
     target = Target("nuts", density, None, 2, needs_gradient=True)
     sampler = Hamiltonian(target, n_warmup=0, metric=np.ones(2), step_size=size)
     return _run(sampler, density, start, corners, names, n_draws, _nuts_words, _NUTS_FORMULA)

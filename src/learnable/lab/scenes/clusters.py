@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mixtures import GaussianMixture, KMeans
 from ...plots.optimization import COLOURS
 from ..drawing import cross, ellipse, plane, progress, quietly, regions, shares
 from ..scene import Scene, Step
@@ -41,6 +40,8 @@ def read_kmeans(table: Any = None) -> tuple[Array, list[str], Array]:
 
 def build_kmeans(X: Array, names: list[str], start: Array, *, max_steps: int = 30) -> list[Step]:
     """Return one step for each assignment of the rows, until none changes."""
+    from ...mixtures import KMeans
+
     models = []
     for steps in range(1, min(max_steps, _MOST_STEPS) + 1):
         with quietly():
@@ -105,6 +106,8 @@ def read_em(table: Any = None) -> tuple[Array, list[str], dict[str, Any]]:
 
 def build_em(X: Array, names: list[str], start: dict[str, Any], *, max_steps: int = 30) -> list[Step]:
     """Return one step for each E- and M-step, until one more would change next to nothing."""
+    from ...mixtures import GaussianMixture
+
     models = []
     for steps in range(1, min(max_steps, _MOST_STEPS) + 1):
         with quietly():

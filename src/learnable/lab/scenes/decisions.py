@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from ...decisions import bandits
-from ...decisions.mdp import draw_grid, problems, value_iteration
 from ...plots.axes import Frame
 from ...plots.markup import Markup, tag
 from ...plots.optimization import COLOURS, legend_marks
@@ -46,6 +44,8 @@ def read_bandit(table: Any = None) -> tuple[Array, list[str]]:
 
 def build_bandit(means: Array, names: list[str], *, horizon: int = _HORIZON) -> list[Step]:
     """Return a step for each of some horizons: one run of Thompson sampling, and the mean regret of four policies."""
+    from ...decisions import bandits
+
     horizon = min(max(horizon, 20), 20_000)
     shown = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000) if n < horizon]
     shown.append(horizon)
@@ -176,6 +176,8 @@ def read_values(table: Any = None) -> tuple[Any, tuple[int, int], str]:
     A table of one's own is a grid: each row of it a row of fields, with S for the start, G for the goal, W for water,
     # for walls and anything else for free fields.
     """
+    from ...decisions.mdp import problems
+
     lines = _WORLD if table is None else _lines(table)
     letters = "".join(lines)
     mdp = problems.grid_world(lines, gamma=0.95, rewards={"G": 10.0, "W": -10.0}, step_reward=-0.1, slip=0.2)
@@ -196,6 +198,8 @@ def _lines(table: Any) -> list[str]:
 
 def build_values(mdp: Any, shape: tuple[int, int], letters: str, *, max_sweeps: int = 60) -> list[Step]:
     """Return a step for each sweep over all fields, until the values are proven to a thousandth."""
+    from ...decisions.mdp import value_iteration
+
     solutions: dict[int, Any] = {}
     for sweeps in range(1, min(max_sweeps, 200) + 1):
         with quietly():
@@ -239,6 +243,8 @@ def build_values(mdp: Any, shape: tuple[int, int], letters: str, *, max_sweeps: 
 
 def _world(found: Any, shape: tuple[int, int], letters: str) -> Markup:
     """Draw values and best steps, and what the fields are where the walk ends."""
+    from ...decisions.mdp import draw_grid
+
     blank = np.array([letter in "#GW" for letter in letters])
     figure = draw_grid(found.values, shape, found.policy, hidden=blank, title="Values and the best steps now")
     side = (float(re.search(r'viewBox="0 0 ([\d.]+)', figure)[1]) - 2) / shape[1]  # type: ignore[index]

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plots import path_plot
-from ...solvers import minimize
 from ..drawing import HEIGHT, WIDTH, progress, quietly
 from ..scene import Scene, Step
 from ..tables import labelled_points, standardised
@@ -90,6 +89,8 @@ def build_descent(
     n_steps: int = 24,
 ) -> list[Step]:
     """Return a step for each iteration that all three methods take side by side."""
+    from ...solvers import minimize
+
     n_steps = min(max(n_steps, 2), 60)
     ways: dict[str, tuple[str, Function | None, dict[str, Any]]] = {
         "gd": ("gd", None, {"step": rate}),

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import ParameterError
-from ...kernel import SVC
 from ...plots.axes import MUTED, Frame
 from ...plots.markup import Markup, compact, tag
 from ...plots.optimization import COLOURS, contour_lines
@@ -55,6 +54,8 @@ def build_svm(
     X: Array, y: NDArray[Any], names: list[str], moved: int, *, C: float = 1.0, walk: bool = True
 ) -> list[Step]:
     """Return a step for each place of the moving point; only the table as it is if it does not walk."""
+    from ...kernel import SVC
+
     frame = plane(X, pad=0.12)
     home = X[moved].copy()
     places = [(float(home[0]), float(home[1]))]

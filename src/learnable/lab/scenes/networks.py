@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...neural import MLPClassifier
 from ...plots.axes import MUTED
 from ...plots.markup import Markup, isolated, svg, tag
 from ...plots.optimization import COLOURS, legend_marks
@@ -37,6 +36,8 @@ def read_backprop(table: Any = None) -> tuple[Array, NDArray[Any], list[str]]:
 
 def build_backprop(X: Array, y: NDArray[Any], names: list[str], *, n_units: int = _UNITS) -> list[Step]:
     """Return a step for each of some numbers of iterations."""
+    from ...neural import MLPClassifier
+
     n_units = min(max(n_units, 1), 8)
     models: dict[int, Any] = {}
     for steps in _SHOWN:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ...plots.axes import MUTED, Frame
 from ...plots.markup import Markup
 from ...plots.optimization import COLOURS, legend_marks
-from ...sequences import GaussianHMM, PoissonHMM
 from ..drawing import HEIGHT, LEGEND, WIDTH, dots, quietly
 from ..scene import Scene, Step
 from ..tables import MOST_ROWS, as_floats, columns_of, earthquakes, take_numbers
@@ -22,6 +21,8 @@ _LONGEST_LEGEND: Final = 14
 
 def read_hmm(table: Any = None) -> tuple[Array, Any, list[str]]:
     """Return the series as a column, a hidden Markov model of it, and the names of time and of the series."""
+    from ...sequences import GaussianHMM, PoissonHMM
+
     if table is None:
         model = PoissonHMM(3, n_iter=500, tol=1e-4, n_init=4, random_state=0)
         return earthquakes()[:, None], model, ["years since 1900", "major earthquakes"]

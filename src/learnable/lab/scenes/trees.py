@@ -8,11 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ensembles import AdaBoostClassifier
 from ...plots.axes import Frame
 from ...plots.markup import Markup, compact, tag
 from ...plots.optimization import COLOURS, legend_marks
-from ...trees import DecisionTreeClassifier, plot_tree
 from ..drawing import classes, plane, progress, regions
 from ..scene import Scene, Step
 from ..tables import labelled_points
@@ -36,6 +34,8 @@ def read_tree(table: Any = None) -> tuple[Array, Labels, list[str]]:
 
 def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 6) -> list[Step]:
     """Return a step for every leaf that is added, then one for every branch that pruning takes away."""
+    from ...trees import DecisionTreeClassifier, plot_tree
+
     most_leaves = min(max(most_leaves, 3), _MOST_LEAVES)
     grown: list[tuple[str, Any, str]] = []
     for leaves in range(2, most_leaves + 1):
@@ -130,6 +130,8 @@ def read_adaboost(table: Any = None) -> tuple[Array, Labels, list[str]]:
 
 def build_adaboost(X: Array, y: Labels, names: list[str], *, n_rounds: int = 8) -> list[Step]:
     """Return a step for every stump that joins the vote."""
+    from ...ensembles import AdaBoostClassifier
+
     n_rounds = min(max(n_rounds, 2), 40)
     models = []
     for rounds in range(1, n_rounds + 1):
