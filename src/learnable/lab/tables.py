@@ -90,7 +90,7 @@ def labelled_points(owner: str, table: Any, *, two: bool = False) -> tuple[Array
     names = take_numbers(owner, columns, 2)
     kept = _evenly(len(of))
     X = np.column_stack([as_floats(columns[name]) for name in names])[kept]
-    y = np.array([str(value) for value in of])[kept]
+    y = np.array([str(value) for value in of[kept]])
     if not two:
         return X, y, names
     classes, counts = np.unique(y, return_counts=True)
