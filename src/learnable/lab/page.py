@@ -108,7 +108,9 @@ def _icon(shape: str, number: int) -> Markup:
 
 
 def _section(number: int, step: Step, n_steps: int) -> Markup:
-    handle = {} if step.handle is None else {"data_x": step.handle[0], "data_y": step.handle[1]}
+    handle: dict[str, Any] = {}
+    if step.handle is not None:
+        handle = dict(zip(("data_moved", "data_x", "data_y"), step.handle, strict=True))
     formulas = [mathml(line) for line in step.formula.splitlines()]
     return tag(
         "section",

@@ -38,8 +38,8 @@ class Step:
         Values worth reading, by what they are called.
     note : str
         What is known where no certificate says it.
-    handle : (float, float) or None
-        Where the point that can be dragged stands, in coordinates of the main picture.
+    handle : (int, float, float) or None
+        The row that was moved, and where it stands, in coordinates of the main picture.
     """
 
     title: str
@@ -50,7 +50,7 @@ class Step:
     certificates: Mapping[str, Certificate] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
-    handle: tuple[float, float] | None = None
+    handle: tuple[int, float, float] | None = None
 
     @property
     def picture(self) -> Markup:
