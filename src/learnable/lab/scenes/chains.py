@@ -336,5 +336,5 @@ NUTS = Scene(
     takes="a column of numbers; the chain samples the posterior of its mean and standard deviation.",
     read=read_nuts,
     build=build_nuts,
-    cover=4,
+    cover=1,
 )
