@@ -76,6 +76,7 @@ PAGES = (
     "docs/guide/generative.md",
     "docs/guide/inference.md",
     "docs/guide/kernels.md",
+    "docs/guide/laboratory.md",
     "docs/guide/linear.md",
     "docs/guide/neighbors.md",
     "docs/guide/optimisation.md",

@@ -10,7 +10,7 @@ import learnable
 
 SOURCE = Path(learnable.__file__).parent
 PLAIN = (
-    "core", "data", "evaluation", "generative", "kernel", "meta", "mixtures", "neighbors", "probability", "risk",
+    "core", "data", "evaluation", "generative", "kernel", "lab", "meta", "mixtures", "neighbors", "probability", "risk",
     "sequences",
 )  # fmt: skip
 

@@ -42,5 +42,5 @@ def _card(scene: Any, place: str) -> str:
     hidden = picture.replace('role="img"', 'aria-hidden="true"', 1)  # the title says it
     return (
         f'<a class="scene" href="{escape(address)}">{hidden}'
-        f"<strong>{escape(scene.title)}</strong><span>{escape(scene.text)}</span></a>"
+        f"<strong>{escape(scene.title)}</strong><span>{escape(scene.about())}</span></a>"
     )

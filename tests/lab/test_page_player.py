@@ -94,18 +94,22 @@ def test_play_reaches_the_end_and_can_be_paused(open_page):
     assert shown(page) == len(SCENES["kmeans"].steps()) and page.get_by_role("button", name="Play").count() == 1
 
 
-def test_dragging_chooses_among_the_steps(open_page):
+@pytest.mark.parametrize(("row", "across"), [(27, -200), (13, 150)])
+def test_dragging_chooses_among_the_steps(open_page, row, across):
     page = open_page("svm")
-    handle = page.locator(".lab-step:visible [data-drag]")
-    box = handle.bounding_box()
-    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(*middle)
+    x, y = middle_of(page, row)
+    page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(middle[0] - 200, middle[1] + 60, steps=4)
+    page.mouse.move(x + across, y + 60, steps=4)
     page.mouse.up()
     assert shown(page) > 1
-    box = page.locator(".lab-step:visible [data-drag]").bounding_box()
-    assert abs(box["x"] + box["width"] / 2 - (middle[0] - 200)) < 60
+    now = middle_of(page, row)
+    assert abs(now[0] - x - across) < 60 and abs(now[1] - y - 60) < 60
+
+
+def middle_of(page, row):
+    box = page.locator(f'.lab-step:visible [data-row="{row}"]').bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def test_a_live_page_tells_where_a_point_was_dropped(open_page):

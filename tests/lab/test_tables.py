@@ -19,6 +19,20 @@ def test_the_first_columns_that_differ_are_taken(kind):
     assert names == ["a", "b"] and y.tolist() == ROWS["name"]
 
 
+def test_of_more_than_two_classes_the_most_frequent_two_are_kept():
+    rows = {"x": range(9), "y": [3, 1, 4, 1, 5, 9, 2, 6, 5], "kind": list("abbbcccca")}
+    X, y, _ = labelled_points("test", rows, two=True)
+    assert sorted(set(y)) == ["b", "c"] and len(X) == 7
+    X, y, _ = labelled_points("test", rows)
+    assert len(set(y)) == 3 and len(X) == 9
+
+
+def test_a_column_of_two_classes_comes_first_where_two_are_needed():
+    rows = {"x": range(6), "y": [3, 1, 4, 1, 5, 9], "two": list("ababab"), "three": list("abcabc")}
+    assert labelled_points("test", rows, two=True)[1].tolist() == rows["two"]
+    assert labelled_points("test", rows)[1].tolist() == rows["three"]
+
+
 def test_a_file_and_an_array(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x,y\n1,2\n2,4\n3,1\n4,0\n", encoding="utf-8")

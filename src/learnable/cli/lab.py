@@ -12,7 +12,7 @@ from .tables import load_table, output_file
 #: Shown by --help.
 EXAMPLES = (
     "learnable lab                                    the scenes there are",
-    "learnable lab em                                 EM on Old Faithful, step by step: em.html",
+    "learnable lab em                                 EM on a mixture, step by step: em.html",
     "learnable lab tree --table iris.csv -o tree.html the same on a table of your own",
 )
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ..plots.markup import Markup, tag
 from .formulas import mathml
@@ -28,12 +28,12 @@ def asset(name: str) -> str:
     return files("learnable.lab").joinpath(name).read_text(encoding="utf-8")
 
 
-def article(scene: Scene, steps: Sequence[Step], live: bool = False) -> Markup:
+def article(scene: Scene, steps: Sequence[Step], about: str, live: bool = False) -> Markup:
     """Return the scene as one element."""
     more = {"data_live": ""} if live else {}
     return tag(
         "article",
-        tag("header", tag("h1", scene.title), tag("p", scene.text)),
+        tag("header", tag("h1", scene.title), tag("p", about)),
         _controls(len(steps)),
         *(_section(number, step, len(steps)) for number, step in enumerate(steps, start=1)),
         _how(scene),
@@ -43,7 +43,7 @@ def article(scene: Scene, steps: Sequence[Step], live: bool = False) -> Markup:
     )
 
 
-def whole_page(scene: Scene, steps: Sequence[Step], assets: str | None = None, live: bool = False) -> str:
+def whole_page(scene: Scene, steps: Sequence[Step], about: str, assets: str | None = None, live: bool = False) -> str:
     """Return the scene as a page; see `Scene.page`."""
     if assets is None:
         style = tag("style", Markup(asset("player.css")))
@@ -61,7 +61,7 @@ def whole_page(scene: Scene, steps: Sequence[Step], assets: str | None = None, l
         tag("title", f"{scene.title} · learnable"),
         style,
     ]
-    body = tag("body", tag("main", article(scene, steps, live)), script)
+    body = tag("body", tag("main", article(scene, steps, about, live)), script)
     return f"<!DOCTYPE html>\n{tag('html', tag('head', *head), body, lang='en')}\n"
 
 
@@ -108,7 +108,9 @@ def _icon(shape: str, number: int) -> Markup:
 
 
 def _section(number: int, step: Step, n_steps: int) -> Markup:
-    handle = {} if step.handle is None else {"data_x": step.handle[0], "data_y": step.handle[1]}
+    handle: dict[str, Any] = {}
+    if step.handle is not None:
+        handle = dict(zip(("data_moved", "data_x", "data_y"), step.handle, strict=True))
     formulas = [mathml(line) for line in step.formula.splitlines()]
     return tag(
         "section",
@@ -120,7 +122,7 @@ def _section(number: int, step: Step, n_steps: int) -> Markup:
             tag(
                 "div",
                 tag("div", *formulas, class_="lab-formula", tabindex="0", role="group", aria_label="Formula"),
-                tag("pre", tag("code", step.code), tabindex="0", aria_label="Code of this step"),
+                tag("pre", tag("code", step.code), tabindex="0", role="group", aria_label="Code of this step"),
                 class_="lab-code",
             ),
             tag("div", *_proofs(step), class_="lab-proofs"),
@@ -153,22 +155,31 @@ def _proofs(step: Step) -> list[Markup]:
     return [tag("h3", "What is proven"), *found]
 
 
-def _proof(name: str, certificate: Certificate) -> Markup:
+#: What stands before a certificate.
+_WORDS: Final = {"holds": "holds", "open": "not yet", "none": "nothing"}
+
+
+def _state(certificate: Certificate) -> str:
     if certificate.kind == "none":
-        state, word = "none", "nothing"
+        return "none"
+    return "holds" if certificate.holds else "open"
+
+
+def _proof(name: str, certificate: Certificate) -> Markup:
+    state = _state(certificate)
+    if state == "none":
         said = "Nothing is proven about this fit."
     else:
-        state, word = ("holds", "holds") if certificate.holds else ("open", "not yet")
         sentence = certificate.sentence if math.isfinite(certificate.value) else "it is too early to measure"
         said = f"{sentence[:1].upper()}{sentence[1:]}; tolerance {certificate.tolerance:.2g}."
     return tag(
         "p",
-        tag("span", word, class_=f"lab-mark {state}"),
+        tag("span", _WORDS[state], class_=f"lab-mark {state}"),
         " ",
         tag("code", name) if name else None,
         " " if name else None,
         tag("strong", certificate.kind),
-        ". " if certificate.kind != "none" else " ",
+        ". ",
         said,
     )
 
@@ -178,7 +189,7 @@ def _how(scene: Scene) -> Markup:
         "details",
         tag("summary", "Run it yourself"),
         tag("p", "These lines come before those of every step."),
-        tag("pre", tag("code", scene.setup), tabindex="0", aria_label="Code before every step"),
+        tag("pre", tag("code", scene.setup), tabindex="0", role="group", aria_label="Code before every step"),
         tag("p", f"Your own table: {scene.takes}"),
         tag("p", tag("code", f"learnable lab {scene.name} --table mine.csv")),
         class_="lab-how",

@@ -1,8 +1,9 @@
 // The player of a scene: shows one of its steps at a time. Every step is in the page already, so that this script only
 // hides and shows. `play(article)` brings one scene to life; scenes that are in the page when it loads need no call.
 //
-// A point that can be dragged carries `data-drag` in the picture, and each step its place (`data-x`, `data-y`, in
-// coordinates of the picture): dragging shows the step whose place is nearest. In an article with `data-live` every point
+// Points that can be dragged carry `data-drag` and `data-row` in the picture, and each step says which row was moved in it
+// (`data-moved`) and where to (`data-x`, `data-y`, in coordinates of the picture): dragging a point shows the step in which
+// it stands nearest. In an article with `data-live` every point
 // with `data-row` can be dragged, and letting go sends the event `lab:drag` with {scene, row, x, y} in units of the data,
 // and the same as a message to the page around a frame: whoever listens can fit the model again.
 
@@ -113,7 +114,7 @@ function drag(article, steps, show) {
       held.point.setAttribute("transform", `translate(${held.place[0] - held.from[0]} ${held.place[1] - held.from[1]})`);
       return;
     }
-    const nearest = nearestStep(steps, held.place);
+    const nearest = nearestStep(steps, held.row, held.place);
     if (steps[nearest].hidden) show(nearest);
     held.figure = steps[nearest].querySelector("svg");
   });
@@ -141,8 +142,9 @@ function inData(figure, [x, y]) {
   return [xLow + (x - left) / (right - left) * (xHigh - xLow), yLow + (y - bottom) / (top - bottom) * (yHigh - yLow)];
 }
 
-function nearestStep(steps, [x, y]) {
-  const far = steps.map((step) => Math.hypot(Number(step.dataset.x) - x, Number(step.dataset.y) - y));
+function nearestStep(steps, row, [x, y]) {
+  const far = steps.map((step) => (
+    Number(step.dataset.moved) === row ? Math.hypot(Number(step.dataset.x) - x, Number(step.dataset.y) - y) : Infinity));
   return far.indexOf(Math.min(...far));
 }
 

@@ -6,12 +6,14 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ParameterError
-from ..core.estimator import Certificate
 from ..plots.markup import Markup
 from .formulas import mathml
+
+if TYPE_CHECKING:
+    from ..core.estimator import Certificate
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Step:
         Values worth reading, by what they are called.
     note : str
         What is known where no certificate says it.
-    handle : (float, float) or None
-        Where the point that can be dragged stands, in coordinates of the main picture.
+    handle : (int, float, float) or None
+        The row that was moved, and where it stands, in coordinates of the main picture.
     """
 
     title: str
@@ -48,7 +50,7 @@ class Step:
     certificates: Mapping[str, Certificate] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
-    handle: tuple[float, float] | None = None
+    handle: tuple[int, float, float] | None = None
 
     @property
     def picture(self) -> Markup:
@@ -80,6 +82,8 @@ class Scene:
         What the command line and addresses call it.
     title, text : str
         What it is about.
+    built_in : str
+        What the built-in table is, in a sentence; may be empty.
     setup : str
         Python that reads the table and imports what the steps' lines need.
     takes : str
@@ -107,6 +111,11 @@ class Scene:
     read: Callable[[Any], tuple[Any, ...]]
     build: Callable[..., list[Step]]
     cover: int = -1
+    built_in: str = ""
+
+    def about(self, table: Any = None) -> str:
+        """Return the text, with a sentence on the built-in table if that is what is shown."""
+        return f"{self.built_in} {self.text}" if table is None and self.built_in else self.text
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -144,7 +153,7 @@ class Scene:
         return {
             "name": self.name,
             "title": self.title,
-            "text": self.text,
+            "text": self.about(table),
             "setup": self.setup,
             "takes": self.takes,
             "steps": [step.to_dict() for step in found],
@@ -154,7 +163,7 @@ class Scene:
         """Return the scene as an HTML element: every step in it, and the controls that `player.js` brings to life."""
         from .page import article
 
-        return article(self, self.steps(table, **settings), live)
+        return article(self, self.steps(table, **settings), self.about(table), live)
 
     def page(self, table: Any = None, *, assets: str | None = None, live: bool = False, **settings: Any) -> str:
         """Return the scene as an HTML page.
@@ -179,7 +188,7 @@ class Scene:
         """
         from .page import whole_page
 
-        return whole_page(self, self.steps(table, **settings), assets, live)
+        return whole_page(self, self.steps(table, **settings), self.about(table), assets, live)
 
     def _run(self, table: Any, settings: dict[str, Any]) -> list[Step]:
         return self.build(*self.read(table), **settings)

@@ -73,24 +73,32 @@ def points(owner: str, table: Any) -> tuple[Array, list[str]]:
     return thin(np.column_stack([as_floats(columns[name]) for name in names])), names
 
 
-def labelled_points(owner: str, table: Any, most: int = MOST_CLASSES) -> tuple[Array, NDArray[Any], list[str]]:
-    """Return two columns of numbers, the last column of at most `most` classes, and the names of the former.
+def labelled_points(owner: str, table: Any, *, two: bool = False) -> tuple[Array, NDArray[Any], list[str]]:
+    """Return two columns of numbers, the last column of at most eight classes, and the names of the former.
 
-    Columns of text come before columns of a few different numbers.
+    Columns of text come before columns of a few different numbers. If the scene needs two classes and there are more,
+    the rows of the two most frequent ones are kept.
     """
     columns = columns_of(owner, table)
-    labels = [name for name, values in columns.items() if 2 <= len(_classes(values)) <= most]
-    labels.sort(key=lambda name: not _is_numeric(columns[name]))  # stable: the last column of text is the last one
+    labels = [name for name, values in columns.items() if 2 <= len(_classes(values)) <= MOST_CLASSES]
     if not labels:
-        words = "two classes" if most == 2 else f"two to {most} classes"
-        raise DataError(f"{owner}: the table must hold a column of {words}, beside two columns of numbers.")
-    of = columns.pop(labels[-1])
+        raise DataError(
+            f"{owner}: the table must hold a column of two to {MOST_CLASSES} classes, beside two columns of numbers."
+        )
+    labels.sort(key=lambda name: (not _is_numeric(columns[name]), len(_classes(columns[name])) == 2 and two))
+    of = columns.pop(labels[-1])  # stable: the last of those that suit best
     names = take_numbers(owner, columns, 2)
     kept = _evenly(len(of))
-    classes = np.array([str(value) for value in of])[kept]
-    if len(np.unique(classes)) < 2:
-        raise DataError(f"{owner}: the column {labels[-1]!r} holds a single class in the rows that are shown.")
-    return np.column_stack([as_floats(columns[name]) for name in names])[kept], classes, names
+    X = np.column_stack([as_floats(columns[name]) for name in names])[kept]
+    y = np.array([str(value) for value in of[kept]])
+    if not two:
+        return X, y, names
+    classes, counts = np.unique(y, return_counts=True)
+    chosen = classes[np.argsort(counts, kind="stable")[-2:]]
+    rows = np.isin(y, chosen)
+    if not (np.ptp(X[rows], axis=0) > 0).all():
+        raise DataError(f"{owner}: a column of numbers does not differ in the rows of the two largest classes.")
+    return X[rows], y[rows], names
 
 
 def thin(rows: Array) -> Array:

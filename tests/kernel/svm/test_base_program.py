@@ -8,7 +8,7 @@ from tests.kernel.kernel_tables import rings
 
 import learnable as ln
 from learnable.core.errors import DataError
-from learnable.kernel.svm.base import offset_between
+from learnable.kernel.svm.base import offset_between, put_on_bounds
 from learnable.risk.objective import relative_gap
 from learnable.solvers.conic.smo import BoxProgram, Solution
 
@@ -51,3 +51,16 @@ def test_a_linear_kernel_a_function_and_a_matrix_take_the_same_steps():
             np.testing.assert_array_equal(other.n_iter_, linear.n_iter_)
     with pytest.raises(DataError, match="must be symmetric"):
         ln.SVR(kernel=lambda A, B: A @ B.T + np.arange(len(A))[:, None]).fit(X, X[:, 0])
+
+
+def test_last_bits_beyond_a_bound_are_dropped_and_nothing_else():
+    eps = np.finfo(float).eps
+    program = BoxProgram(np.array([-1.0, -1.0, 1.0, 1.0]), np.array([0.0, 0, -1, -1]), np.array([1.0, 1, 0, 0]))
+    beta = np.array([eps, 1.0 - eps, -1.0 + 1e-9, -1e-9])
+    f = np.array([0.5, 0.2, 0.1, -0.3])
+    tidy = put_on_bounds(Solution(beta, f, 0.0, (0.0,), (0.0,), 1, 1), program)
+    assert tidy.beta.tolist() == [0.0, 1.0, -1.0 + 1e-9, -1e-9]
+    pull = -(f + program.linear)
+    assert tidy.rises == (pull[[0, 2, 3]].max(),) and tidy.falls == (pull[1:].min(),)
+    same = tidy._replace(n_steps=2)
+    assert put_on_bounds(same, program) is same

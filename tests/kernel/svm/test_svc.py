@@ -265,3 +265,15 @@ def test_bad_parameters():
         SVC(break_ties=True, decision_function_shape="ovo").fit(X3, Y3).predict(X3)
     with pytest.raises(AttributeError, match="linear kernel"):
         _ = SVC().fit(X, y).coef_
+
+
+def test_a_multiplier_that_misses_its_bound_by_a_bit_breaks_no_certificate():
+    rng = np.random.default_rng(7)
+    left = rng.normal((-1.3, 0.6), (0.7, 0.8), (14, 2))
+    right = rng.normal((1.3, -0.6), (0.7, 0.8), (14, 2))
+    X = np.vstack([left, right]).round(2)
+    X[13] = (1.24, 0.64)  # a row of the one class among the others: all multipliers end at a bound
+    y = np.repeat([0, 1], 14)
+    model = SVC(kernel="linear", tol=1e-6).fit(X, y)
+    assert model.certificate_.holds and verify(model, X, y)
+    assert model.support_.tolist() == sklearn.svm.SVC(kernel="linear", tol=1e-8).fit(X, y).support_.tolist()

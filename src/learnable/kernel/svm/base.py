@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 
 FACTORED = 2_000  # rows up to which a factor costs little beside the fit
 _FORMED = 512  # rows up to which linear kernels and functions are solved by the whole matrix, as a given one is
+_LAST_BITS = 16 * float(np.finfo(np.float64).eps)  # share of its box by which rounding alone moves a multiplier
 _AT_BOUND = 1e-9  # share of its box, and of the largest one, by which a multiplier at a bound may be off
 _TURN = threading.Lock()
 
@@ -107,6 +108,26 @@ def _in_turn(run: Run) -> Progress:
             return run.progress(iteration, value)
 
     return progress
+
+
+def put_on_bounds(solution: Solution, program: BoxProgram) -> Solution:
+    """Return the solution with multipliers on the bounds that they miss by rounding alone.
+
+    Steps of pairs leave last bits behind where a sum should be exactly zero. Such a multiplier does not count for the
+    offset, so it may not count for the violation either. Kβ changes by less than its own rounding, and stays.
+    """
+    beta = solution.beta
+    room = _LAST_BITS * np.minimum(program.high - program.low, float(np.abs(beta).max(initial=0.0)))
+    tidy = np.where(beta <= program.low + room, program.low, beta)
+    tidy = np.where(beta >= program.high - room, program.high, tidy)
+    if np.array_equal(tidy, beta):
+        return solution
+    pull = -(np.tile(solution.f, len(program.linear) // len(solution.f)) + program.linear)
+    second = np.zeros(len(beta), dtype=bool) if program.second is None else program.second
+    groups = [~second] if program.second is None else [~second, second]
+    rises = tuple(float(np.max(pull, where=own & (tidy < program.high), initial=-np.inf)) for own in groups)
+    falls = tuple(float(np.min(pull, where=own & (tidy > program.low), initial=np.inf)) for own in groups)
+    return solution._replace(beta=tidy, rises=rises, falls=falls)
 
 
 def offset_between(solution: Solution, program: BoxProgram, group: int = 0) -> float:

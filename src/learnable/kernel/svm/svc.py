@@ -64,6 +64,7 @@ from .base import (
     dual_bounds,
     fill_up,
     offset_between,
+    put_on_bounds,
     small_matrix,
     solve_program,
     svm_door,
@@ -469,6 +470,7 @@ def solve_pair(
             f"{owner}: C=inf asks for a hard margin, but the classes are not separable by this kernel: their convex "
             "hulls touch. Use a finite C, or a kernel of smaller scale."
         )
+    found = put_on_bounds(found, program)
     b = offset_between(found, program)
     f = found.f
     beta = found.beta

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from ...plots.axes import ACCENT, MUTED, Frame
 from ...plots.markup import Markup, tag
 from ...plots.optimization import COLOURS, contour_lines, pieces_within
-from ...sampling import Chains, Hamiltonian, MetropolisHastings, RandomWalk
-from ...sampling.targets import Target
 from ..drawing import HEIGHT, WIDTH, dots, progress
 from ..scene import Scene, Step
 from ..tables import as_floats, columns_of, take_numbers, thin
@@ -118,6 +116,8 @@ def _run(
     formula: str,
 ) -> list[Step]:
     """Take `n_draws` steps of one chain; show the first ones each, later ones in stretches."""
+    from ...sampling import Chains
+
     n_draws = min(max(n_draws, 2 * _FIRST), 50_000)
     rng = np.random.default_rng(3)
     state = sampler.init(start, rng)
@@ -247,6 +247,9 @@ def build_metropolis(
     density: Density, start: Array, corners: Array, names: list[str], scale: float, *, n_draws: int = 20_000
 ) -> list[Step]:
     """Return a step for each of the first proposals, then steps for stretches of the chain."""
+    from ...sampling import MetropolisHastings, RandomWalk
+    from ...sampling.targets import Target
+
     target = Target("metropolis", density.value, None, 2, needs_gradient=False)
     sampler = MetropolisHastings(target, RandomWalk(scale, adapt=False), 0)
     return _run(sampler, density, start, corners, names, n_draws, _metropolis_words, _METROPOLIS_FORMULA)
@@ -271,8 +274,9 @@ _METROPOLIS_FORMULA = (
 METROPOLIS = Scene(
     name="metropolis",
     title="Metropolis: suggest, then accept or stay",
-    text="A chain walks on a bent ridge by random steps. Uphill proposals are always taken, downhill ones with the "
-    "ratio of the densities; the share of time that it spends anywhere tends to the density itself.",
+    text="A chain takes random steps. Uphill proposals are always accepted, downhill ones with the ratio of the "
+    "densities; the share of time that the chain spends anywhere tends to the density itself.",
+    built_in="The built-in density is a bent ridge.",
     setup="import numpy as np\nfrom learnable.lab import SCENES\nfrom learnable.sampling import Chains, "
     "MetropolisHastings, RandomWalk\nfrom learnable.sampling.targets import Target\n\n"
     'density, start, corners, names, scale = SCENES["metropolis"].read(None)  # or a table\n'
@@ -294,6 +298,9 @@ def build_nuts(
     density: Density, start: Array, corners: Array, names: list[str], size: float, *, n_draws: int = 4000
 ) -> list[Step]:
     """Return a step for each of the first trajectories, then steps for stretches of the chain."""
+    from ...sampling import Hamiltonian
+    from ...sampling.targets import Target
+
     target = Target("nuts", density, None, 2, needs_gradient=True)
     sampler = Hamiltonian(target, n_warmup=0, metric=np.ones(2), step_size=size)
     return _run(sampler, density, start, corners, names, n_draws, _nuts_words, _NUTS_FORMULA)
@@ -317,8 +324,9 @@ _NUTS_FORMULA = (
 NUTS = Scene(
     name="nuts",
     title="NUTS: follow the slope until it turns back",
-    text="The same ridge. The chain gets a push in a random direction and glides along the density, doubling its "
-    "trajectory until it would turn back; a draw far away costs a few gradients instead of many random steps.",
+    text="The chain gets a push in a random direction and glides along the density, doubling its trajectory until "
+    "it would turn back; a draw far away costs a few gradients instead of many random steps.",
+    built_in="The built-in density is a bent ridge.",
     setup="import numpy as np\nfrom learnable.lab import SCENES\nfrom learnable.sampling import Chains, Hamiltonian\n"
     "from learnable.sampling.targets import Target\n\n"
     'density, start, corners, names, size = SCENES["nuts"].read(None)  # or a table\n'
@@ -328,5 +336,5 @@ NUTS = Scene(
     takes="a column of numbers; the chain samples the posterior of its mean and standard deviation.",
     read=read_nuts,
     build=build_nuts,
-    cover=4,
+    cover=1,
 )

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...mixtures import GaussianMixture, KMeans
 from ...plots.optimization import COLOURS
 from ..drawing import cross, ellipse, plane, progress, quietly, regions, shares
 from ..scene import Scene, Step
@@ -21,7 +20,11 @@ _MOST_STEPS = 60
 def _read(owner: str, table: Any, start: Array) -> tuple[Array, list[str], Array]:
     """Return the points, standardised, the names of their columns, and where the centres start."""
     if table is None:
-        return standardised(old_faithful()), ["eruption lasts", "wait until the next"], start
+        return (
+            standardised(old_faithful()),
+            ["eruption lasts (standardised)", "wait until the next (standardised)"],
+            start,
+        )
     X, names = points(owner, table)
     return standardised(X), names, start
 
@@ -37,6 +40,8 @@ def read_kmeans(table: Any = None) -> tuple[Array, list[str], Array]:
 
 def build_kmeans(X: Array, names: list[str], start: Array, *, max_steps: int = 30) -> list[Step]:
     """Return one step for each assignment of the rows, until none changes."""
+    from ...mixtures import KMeans
+
     models = []
     for steps in range(1, min(max_steps, _MOST_STEPS) + 1):
         with quietly():
@@ -76,8 +81,9 @@ def build_kmeans(X: Array, names: list[str], start: Array, *, max_steps: int = 3
 KMEANS = Scene(
     name="kmeans",
     title="k-means: assign, move, assign again",
-    text="Three centres start side by side in a corner of the eruptions of Old Faithful. Neither half of a step can "
-    "raise the inertia, so the centres must come to rest; where they do depends on the start.",
+    text="Three centres start side by side in a corner. Neither half of a step can raise the inertia, so the "
+    "centres must come to rest; where they do depends on the start.",
+    built_in="Eruptions of the geyser Old Faithful: how long each lasted, and the wait until the next.",
     setup="from learnable import KMeans\nfrom learnable.lab import SCENES\n\n"
     'X, names, start = SCENES["kmeans"].read(None)  # or a table of your own',
     takes="two columns of numbers.",
@@ -100,6 +106,8 @@ def read_em(table: Any = None) -> tuple[Array, list[str], dict[str, Any]]:
 
 def build_em(X: Array, names: list[str], start: dict[str, Any], *, max_steps: int = 30) -> list[Step]:
     """Return one step for each E- and M-step, until one more would change next to nothing."""
+    from ...mixtures import GaussianMixture
+
     models = []
     for steps in range(1, min(max_steps, _MOST_STEPS) + 1):
         with quietly():
@@ -143,9 +151,10 @@ def build_em(X: Array, names: list[str], start: dict[str, Any], *, max_steps: in
 
 EM = Scene(
     name="em",
-    title="EM on Old Faithful",
+    title="EM for a mixture of two normals",
     text="A mixture of two normal densities starts in the wrong corners. Each step makes a lower bound of the "
     "log-likelihood tight and then climbs it: the log-likelihood never falls.",
+    built_in="Eruptions of the geyser Old Faithful: how long each lasted, and the wait until the next.",
     setup="from learnable import GaussianMixture\nfrom learnable.lab import SCENES\n\n"
     'X, names, start = SCENES["em"].read(None)  # or a table of your own',
     takes="two columns of numbers.",

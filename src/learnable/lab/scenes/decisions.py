@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from ...decisions import bandits
-from ...decisions.mdp import draw_grid, problems, value_iteration
 from ...plots.axes import Frame
 from ...plots.markup import Markup, tag
 from ...plots.optimization import COLOURS, legend_marks
@@ -46,6 +44,8 @@ def read_bandit(table: Any = None) -> tuple[Array, list[str]]:
 
 def build_bandit(means: Array, names: list[str], *, horizon: int = _HORIZON) -> list[Step]:
     """Return a step for each of some horizons: one run of Thompson sampling, and the mean regret of four policies."""
+    from ...decisions import bandits
+
     horizon = min(max(horizon, 20), 20_000)
     shown = [n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000) if n < horizon]
     shown.append(horizon)
@@ -84,7 +84,7 @@ def build_bandit(means: Array, names: list[str], *, horizon: int = _HORIZON) -> 
             Step(
                 title="1 round" if rounds == 1 else f"{rounds:,} rounds",
                 pictures=(_posteriors(one, means, names), _regret(found, rounds)),
-                text="First: what one run of Thompson sampling knows of each arm; the dashed lines are the true means. It "
+                text="First: what one run of Thompson sampling knows of each arm; dashed lines are the true means. It "
                 f"has played {names[favourite]} most, {counts[favourite]:,} of {rounds:,} times. Second: the mean "
                 f"regret of {_REPLICATIONS} runs of each policy, with its interval.",
                 formula=r"R_T = T μ^* − \sum_{t=1}^T μ_{a_t}",
@@ -140,8 +140,9 @@ def _regret(found: Any, now: int) -> Markup:
 BANDIT = Scene(
     name="bandit",
     title="Regret of four bandit policies",
-    text="Four arms pay 1 with chances that nobody knows. Playing what looks best now learns too little, playing at "
-    "random costs too much; regret is what was lost to always playing the best arm.",
+    text="Playing what looks best now learns too little, playing at random costs too much; regret is what was lost "
+    "to always playing the best arm.",
+    built_in="Four arms pay 1 with chances that the policies do not know.",
     setup="from learnable.decisions.bandits import (\n    UCB, EpsilonGreedy, Thompson, simulate, stochastic)\n"
     "from learnable.lab import SCENES\n\n"
     'means, names = SCENES["bandit"].read(None)  # or a table of your own\nk = len(means)\n'
@@ -175,6 +176,8 @@ def read_values(table: Any = None) -> tuple[Any, tuple[int, int], str]:
     A table of one's own is a grid: each row of it a row of fields, with S for the start, G for the goal, W for water,
     # for walls and anything else for free fields.
     """
+    from ...decisions.mdp import problems
+
     lines = _WORLD if table is None else _lines(table)
     letters = "".join(lines)
     mdp = problems.grid_world(lines, gamma=0.95, rewards={"G": 10.0, "W": -10.0}, step_reward=-0.1, slip=0.2)
@@ -195,6 +198,8 @@ def _lines(table: Any) -> list[str]:
 
 def build_values(mdp: Any, shape: tuple[int, int], letters: str, *, max_sweeps: int = 60) -> list[Step]:
     """Return a step for each sweep over all fields, until the values are proven to a thousandth."""
+    from ...decisions.mdp import value_iteration
+
     solutions: dict[int, Any] = {}
     for sweeps in range(1, min(max_sweeps, 200) + 1):
         with quietly():
@@ -238,6 +243,8 @@ def build_values(mdp: Any, shape: tuple[int, int], letters: str, *, max_sweeps: 
 
 def _world(found: Any, shape: tuple[int, int], letters: str) -> Markup:
     """Draw values and best steps, and what the fields are where the walk ends."""
+    from ...decisions.mdp import draw_grid
+
     blank = np.array([letter in "#GW" for letter in letters])
     figure = draw_grid(found.values, shape, found.policy, hidden=blank, title="Values and the best steps now")
     side = (float(re.search(r'viewBox="0 0 ([\d.]+)', figure)[1]) - 2) / shape[1]  # type: ignore[index]
@@ -256,8 +263,8 @@ def _world(found: Any, shape: tuple[int, int], letters: str) -> Markup:
 VALUES = Scene(
     name="values",
     title="Value iteration on a grid",
-    text="A walker on slippery ground wants to reach the goal, worth 10, and not to fall into the water, which costs "
-    "10. One step in five slides to a side. Grey fields are walls.",
+    text="A walker on slippery ground wants to reach the goal, worth 10, and not to fall into the water, which "
+    "costs 10. One step in five slides to a side. Grey fields are walls.",
     setup="from learnable.decisions.mdp import value_iteration\nfrom learnable.lab import SCENES\n\n"
     'mdp, shape, letters = SCENES["values"].read(None)  # or a table of your own',
     takes="a grid, a letter per cell: S start, G goal, W water, # wall, anything else free.",

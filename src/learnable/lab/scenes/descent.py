@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...plots import path_plot
-from ...solvers import minimize
 from ..drawing import HEIGHT, WIDTH, progress, quietly
 from ..scene import Scene, Step
 from ..tables import labelled_points, standardised
@@ -70,7 +69,7 @@ def read_descent(table: Any = None) -> tuple[Function, Function, Function, Array
     if table is None:
         start = np.array([-1.5, 2.0])
         return valley, valley_gradient, valley_hessian, start, _RATE, _MOMENTUM_RATE, ["w₁", "w₂"]
-    X, labels, names = labelled_points("descent", table, most=2)
+    X, labels, names = labelled_points("descent", table, two=True)
     surface = LogisticSurface(standardised(X), np.where(labels == np.unique(labels)[1], 1.0, -1.0))
     # The Hessian is at most ZᵀZ/(4n) + penalty: a step of its inverse is safe, one a tenth as long for momentum.
     rate = 1.0 / float(np.linalg.eigvalsh(surface.Z.T @ surface.Z / (4 * len(X)))[-1] + surface.penalty)
@@ -90,6 +89,8 @@ def build_descent(
     n_steps: int = 24,
 ) -> list[Step]:
     """Return a step for each iteration that all three methods take side by side."""
+    from ...solvers import minimize
+
     n_steps = min(max(n_steps, 2), 60)
     ways: dict[str, tuple[str, Function | None, dict[str, Any]]] = {
         "gd": ("gd", None, {"step": rate}),
@@ -156,11 +157,13 @@ def build_descent(
 DESCENT = Scene(
     name="descent",
     title="From gradient descent to Newton's method",
-    text="Three methods start at one point of a bent valley, f(w) = (1 − w₁)² + 2(w₂ − w₁²)². The gradient says "
-    "where it is steep; only the curvature says how far to go.",
+    text="Three methods start at one point. The gradient says where it is steep; only the curvature says how far "
+    "to go.",
+    built_in="The built-in surface is a bent valley, f(w) = (1 − w₁)² + 2(w₂ − w₁²)².",
     setup="from learnable.lab import SCENES\nfrom learnable.solvers import minimize\n\n"
     'f, gradient, hessian, start, rate, slow, names = SCENES["descent"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes; the surface is then the loss of logistic regression.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept; the surface "
+    "is then the loss of logistic regression.",
     read=read_descent,
     build=build_descent,
     cover=11,

@@ -7,19 +7,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernel import SVC
+from ...core.errors import ParameterError
 from ...plots.axes import MUTED, Frame
-from ...plots.markup import Markup, compact, tag
+from ...plots.markup import Markup, clean, compact, tag
 from ...plots.optimization import COLOURS, contour_lines
 from ..drawing import HEIGHT, WIDTH, plane, regions
 from ..scene import Scene, Step
-from ..tables import labelled_points
+from ..tables import labelled_points, standardised
 
 Array = NDArray[np.float64]
 
-#: Places of the moving point: columns and rows of a lattice over the picture.
-_PLACES: Final = (9, 7)
+#: Places of a moving point: columns and rows of a lattice over the picture.
+_PLACES: Final = (7, 5)
 _GRID: Final = 33
+_MOST_ROWS: Final = 60
+#: Standard deviation beyond which columns are divided by it: C would mean something else on every table.
+_WIDEST: Final = 10.0
 _KINDS: Final = {
     "non-support": "lies beyond the margin: it is no support vector, and the boundary does not know of it",
     "margin": "lies on the margin and holds the boundary in place",
@@ -27,59 +30,98 @@ _KINDS: Final = {
 }
 
 
-def read_svm(table: Any = None) -> tuple[Array, NDArray[Any], list[str], int]:
-    """Return points, their classes, the names of the columns, and the number of the row that moves."""
+def read_svm(table: Any = None) -> tuple[Array, NDArray[Any], list[str], list[int]]:
+    """Return points, their classes, the names of the columns, and the rows that move: the last one of each class."""
     if table is None:
         rng = np.random.default_rng(7)
         left = rng.normal((-1.3, 0.6), (0.7, 0.8), (14, 2))
         right = rng.normal((1.3, -0.6), (0.7, 0.8), (14, 2))
         X = np.vstack([left, right]).round(2)
-        return X, np.repeat(["left", "right"], 14), ["x₁", "x₂"], 27
-    X, labels, names = labelled_points("svm", table, most=2)
-    return X, labels, names, len(X) - 1
+        return X, np.repeat(["left", "right"], 14), ["x₁", "x₂"], [27, 13]
+    X, labels, names = labelled_points("svm", table, two=True)
+    some = np.unique(np.linspace(0, len(X) - 1, min(len(X), _MOST_ROWS)).round().astype(int))
+    if len(np.unique(labels[some])) == 2:
+        X = X[some]
+        labels = labels[some]
+    scale = X.std(axis=0)
+    if scale.max() > _WIDEST or scale.min() < 1 / _WIDEST:  # kept as they are if they can be: dragged points come back
+        X = standardised(X)
+        names = [f"{name}, standardised" for name in names]
+    return X, labels, names, [int(np.flatnonzero(labels == label)[-1]) for label in np.unique(labels)[::-1]]
 
 
 def build_svm(
-    X: Array, y: NDArray[Any], names: list[str], moved: int, *, C: float = 1.0, walk: bool = True
+    X: Array, y: NDArray[Any], names: list[str], moved: list[int], *, C: float = 1.0, walk: bool = True
 ) -> list[Step]:
-    """Return a step for each place of the moving point; only the table as it is if it does not walk."""
+    """Return a step for each place of each moving point; only the table as it is if they do not walk."""
+    from ...kernel import SVC
+
     frame = plane(X, pad=0.12)
-    home = X[moved].copy()
-    places = [(float(home[0]), float(home[1]))]
+    places = [(moved[0], float(X[moved[0], 0]), float(X[moved[0], 1]))]
     if walk:
-        places += _walk(frame)
+        places += [(row, *place) for row in moved for place in _walk(frame)]
     made = []
-    for number, place in enumerate(places):
+    for number, (row, a, b) in enumerate(places):
         rows = X.copy()
-        rows[moved] = place
+        rows[row] = (a, b)
         model = SVC(kernel="linear", C=C, tol=1e-6).fit(rows, y)
         report = model.kkt_report(rows, y)
-        case = str(report.case[moved])
-        words = "where it was" if number == 0 else f"at ({place[0]:.2f}, {place[1]:.2f})".replace("-", "−")
         counts = {kind: int((report.case == kind).sum()) for kind in _KINDS}
+        where = f"A point of class {clean(y[row], 24)} at ({a:.2f}, {b:.2f})".replace("-", "−")
         made.append(
             Step(
-                title=f"The ringed point {words}",
-                pictures=(
-                    _margin(frame, model, rows, report, moved, names),
-                    _duals(model, report, C, moved),
-                ),
-                text=f"The moving point {_KINDS[case]}. {counts['margin']} rows hold the margin, {counts['bound']} "
-                "violate it, "
-                f"and {counts['non-support']} could be removed without changing anything.",
+                title="All points where they were" if number == 0 else where,
+                pictures=(_margin(frame, model, rows, report, row, moved, names), _duals(report, C, row)),
+                text=f"The filled ring {_KINDS[str(report.case[row])]}. {counts['margin']} rows hold the margin, "
+                f"{counts['bound']} violate it, and {counts['non-support']} could be removed without changing "
+                "anything.",
                 formula=r"\min_{w, b} \frac{1}{2}‖w‖^2 + C \sum_i (1 − y_i(w·x_i + b))_+",
-                code=f"X[{moved}] = ({place[0]!r}, {place[1]!r})\n"
-                f'model = SVC(kernel="linear", C={C!r},\n    tol=1e-6).fit(X, y)',
+                code=f'X[{row}] = ({a!r}, {b!r})\nmodel = SVC(kernel="linear", C={C!r},\n    tol=1e-6).fit(X, y)',
                 certificates={"model": model.certificate_},
                 numbers={
                     "width of the margin": float(report.margin_width),
                     "support vectors": counts["margin"] + counts["bound"],
-                    "α of the point": float(report.alpha[moved]),
+                    "α of the point": float(report.alpha[row]),
                 },
-                handle=(float(frame.x(place[0])), float(frame.y(place[1]))),
+                handle=(row, float(frame.x(a)), float(frame.y(b))),
             )
         )
     return made
+
+
+def move_point(table: Any, row: int, x: float, y: float) -> dict[str, NDArray[Any]]:
+    """Return the table of the scene `svm` with one of its points elsewhere.
+
+    A page that is told where a point was dropped (`lab:drag`) shows `SCENES["svm"].page(moved, live=True, walk=False)`.
+
+    Parameters
+    ----------
+    table : table, or None
+        What the scene shows now; None for the built-in table, or what this function returned before.
+    row : int
+        Number of the point.
+    x, y : float
+        Where it is now, in units of the picture.
+
+    Returns
+    -------
+    dict
+        Two columns and the classes, as `Scene.steps` takes them.
+
+    Examples
+    --------
+    >>> from learnable.lab import SCENES, move_point
+    >>> moved = move_point(None, 3, 0.5, 1.0)
+    >>> len(SCENES["svm"].steps(moved, walk=False))
+    1
+    """
+    X, labels, names, _ = read_svm(table)
+    if not 0 <= row < len(X):
+        raise ParameterError(f"move_point: row must be between 0 and {len(X) - 1}; got {row}.")
+    if not (np.isfinite(x) and np.isfinite(y)):
+        raise ParameterError(f"move_point: x and y must be finite; got {x} and {y}.")
+    X[row] = (x, y)
+    return {names[0]: X[:, 0], names[1]: X[:, 1], "class": labels}
 
 
 def _walk(frame: Frame) -> list[tuple[float, float]]:
@@ -93,7 +135,7 @@ def _walk(frame: Frame) -> list[tuple[float, float]]:
     return found
 
 
-def _margin(frame: Frame, model: Any, X: Array, report: Any, moved: int, names: list[str]) -> Markup:
+def _margin(frame: Frame, model: Any, X: Array, report: Any, row: int, moved: list[int], names: list[str]) -> Markup:
     x = np.linspace(frame.x.low, frame.x.high, _GRID)
     y = np.linspace(frame.y.low, frame.y.high, _GRID)
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
@@ -106,8 +148,18 @@ def _margin(frame: Frame, model: Any, X: Array, report: Any, moved: int, names: 
         dashes = {} if level == 0 else {"stroke_dasharray": "5 4"}
         d = "".join(frame.path(line[:, 0], line[:, 1]) for line in contour_lines(x, y, score, level))
         marks.append(tag("path", d=d, fill="none", **style, **dashes))
-    for row in [*np.flatnonzero(np.arange(len(X)) != moved).tolist(), moved]:
-        marks.append(_point(frame, X[row], float(report.y[row]), str(report.case[row]), row, row == moved))
+    on_top = [*moved, row]
+    for number in sorted(range(len(X)), key=lambda number: (number in on_top, number == row)):
+        marks.append(
+            _point(
+                frame,
+                X[number],
+                float(report.y[number]),
+                str(report.case[number]),
+                number,
+                ring=_ring(number, row, moved),
+            )
+        )
     ends = (
         frame.x.low,
         frame.x.high,
@@ -128,7 +180,14 @@ def _margin(frame: Frame, model: Any, X: Array, report: Any, moved: int, names: 
     )
 
 
-def _point(frame: Frame, place: Array, sign: float, case: str, row: int, moving: bool) -> Markup:
+def _ring(number: int, row: int, moved: list[int]) -> float | None:
+    """Return how much the ring of a point that can be dragged is filled; None for the others."""
+    if number == row:
+        return 0.3
+    return 0.0 if number in moved else None
+
+
+def _point(frame: Frame, place: Array, sign: float, case: str, row: int, ring: float | None) -> Markup:
     x = float(frame.x(place[0]))
     y = float(frame.y(place[1]))
     colour = COLOURS[0] if sign > 0 else COLOURS[1]
@@ -139,13 +198,13 @@ def _point(frame: Frame, place: Array, sign: float, case: str, row: int, moving:
         parts.append(tag("circle", cx=x, cy=y, r=4.0, fill=colour, opacity=0.9 if case == "margin" else 0.5))
     if case == "margin":
         parts.append(tag("circle", cx=x, cy=y, r=7.0, fill="none", stroke="currentColor", stroke_width=1.3))
-    if moving:
-        parts.append(tag("circle", cx=x, cy=y, r=11.0, fill=colour, fill_opacity=0.2, stroke=colour, stroke_width=2.4))
-    drag = {"data_drag": ""} if moving else {}
+    if ring is not None:
+        parts.append(tag("circle", cx=x, cy=y, r=11.0, fill=colour, fill_opacity=ring, stroke=colour, stroke_width=2.4))
+    drag = {} if ring is None else {"data_drag": ""}
     return tag("g", *parts, data_row=row, **drag)
 
 
-def _duals(model: Any, report: Any, C: float, moved: int) -> Markup:
+def _duals(report: Any, C: float, moved: int) -> Markup:
     """Draw the dual weight of every row, from 0 to C."""
     frame = Frame.around((-1.0, float(len(report.alpha))), (0.0, 1.08 * C), width=WIDTH, height=HEIGHT)
     marks = [frame.line([frame.x.low, frame.x.high], [C, C], stroke=MUTED, stroke_dasharray="5 4")]
@@ -159,12 +218,13 @@ def _duals(model: Any, report: Any, C: float, moved: int) -> Markup:
 
 SVM = Scene(
     name="svm",
-    title="The margin, while a point is moved",
-    text="Drag the ringed point, or play its walk. As long as it stays beyond the margin the boundary does not move "
-    "at all; inside, it pulls with a force of at most C.",
+    title="The margin, while points are moved",
+    text="Drag one of the two ringed points, or play their walks. As long as a point stays beyond the margin the "
+    "boundary does not move at all; inside, it pulls with a force of at most C.",
     setup="from learnable import SVC\nfrom learnable.lab import SCENES\n\n"
     'X, y, names, moved = SCENES["svm"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes; the last row is the one that moves.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept; the last row "
+    "is the one that moves.",
     read=read_svm,
     build=build_svm,
     cover=0,

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...neural import MLPClassifier
 from ...plots.axes import MUTED
 from ...plots.markup import Markup, isolated, svg, tag
 from ...plots.optimization import COLOURS, legend_marks
@@ -31,12 +30,14 @@ def read_backprop(table: Any = None) -> tuple[Array, NDArray[Any], list[str]]:
         X = rng.normal(size=(90, 2))
         y = np.where(np.linalg.norm(X, axis=1) < 1.1, "inside", "outside")
         return X, y, ["x₁", "x₂"]
-    X, labels, names = labelled_points("backprop", table, most=2)
+    X, labels, names = labelled_points("backprop", table, two=True)
     return standardised(X), labels, names
 
 
 def build_backprop(X: Array, y: NDArray[Any], names: list[str], *, n_units: int = _UNITS) -> list[Step]:
     """Return a step for each of some numbers of iterations."""
+    from ...neural import MLPClassifier
+
     n_units = min(max(n_units, 1), 8)
     models: dict[int, Any] = {}
     for steps in _SHOWN:
@@ -82,8 +83,8 @@ def build_backprop(X: Array, y: NDArray[Any], names: list[str], *, n_units: int 
                 formula=r"δ^{(l)} = (W^{(l+1)} δ^{(l+1)}) ⊙ σ′(z^{(l)})"
                 "\n"
                 r"\frac{∂L}{∂W^{(l)}} = a^{(l−1)} δ^{(l)}",
-                code=f'model = MLPClassifier(\n    ({n_units},), activation="tanh", solver="lbfgs",\n'
-                f"    alpha=0.01, max_iter={steps}, random_state=0\n).fit(X, y)",
+                code=f'model = MLPClassifier(\n    ({n_units},), activation="tanh",\n    solver="lbfgs", alpha=0.01,\n'
+                f"    max_iter={steps}, random_state=0\n).fit(X, y)",
                 certificates={"model": model.certificate_},
                 numbers={"loss": loss[number], "largest gradient": size[number]},
             )
@@ -135,11 +136,12 @@ def _network(weights: list[Array], gradients: list[Array], names: list[str], out
 BACKPROP = Scene(
     name="backprop",
     title="Back-propagation in a small network",
-    text="Five units learn to tell the inside of a ring from its outside. The error of the output flows back through "
-    "the weights; every weight learns how much it is to blame, and the certificate says how much blame is left.",
+    text="The error of the output flows back through the weights of a few units; every weight learns how much it "
+    "is to blame, and the certificate says how much blame is left.",
+    built_in="The inside of a ring is to be told from its outside.",
     setup="from learnable import MLPClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["backprop"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept.",
     read=read_backprop,
     build=build_backprop,
     cover=9,

@@ -7,10 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.estimator import Certificate
-from ...kernel import GaussianProcessRegressor
 from ...plots import function_bands
-from ...risk.kernels import Gaussian, White
 from ..drawing import progress, quietly
 from ..scene import Scene, Step
 from ..tables import points, standardised
@@ -24,6 +21,8 @@ _MOST_POINTS: Final = 20
 
 def read_gp(table: Any = None) -> tuple[Array, Array, Array, Any, list[str]]:
     """Return x as a column, y, a grid of x, the kernel, and the names of both columns, which are standardised."""
+    from ...risk.kernels import Gaussian, White
+
     kernel = 1.0 * Gaussian(0.6) + White(_NOISE**2)
     if table is None:
         rng = np.random.default_rng(4)
@@ -43,6 +42,8 @@ def _grid(x: Array) -> Array:
 
 def build_gp(x: Array, y: Array, grid: Array, kernel: Any, names: list[str], *, n_points: int = 14) -> list[Step]:
     """Return the prior, a step for every observation, and one that lets the data choose the kernel's parameters."""
+    from ...kernel import GaussianProcessRegressor
+
     n_points = min(max(n_points, 2), len(y))
     reach = max(3.0, 1.3 * float(np.abs(y).max()))
     fixed = GaussianProcessRegressor(kernel, optimizer=None)
@@ -88,7 +89,7 @@ def build_gp(x: Array, y: Array, grid: Array, kernel: Any, names: list[str], *, 
             {"sd": (np.arange(len(width)), width)}, number, title="Mean standard deviation", x_label="step",
             y_label="mean standard deviation of the function", y_range=(0.0, 1.1 * max(width)),
         )  # fmt: skip
-        certificates: dict[str, Certificate] = {} if model is None else {"model": model.certificate_}
+        certificates: dict[str, Any] = {} if model is None else {"model": model.certificate_}
         numbers = {"observations": n, "mean sd": width[number]}
         if model is not None:
             numbers["log p(y)"] = float(model.log_marginal_likelihood_value_)
@@ -121,8 +122,8 @@ def _curves(model: Any, grid: Array) -> tuple[Array, Array]:
 GP = Scene(
     name="gp",
     title="A Gaussian process learns from one point after the other",
-    text="A Gaussian process is a distribution over functions. Each observation takes away the functions that do not "
-    "pass near it; the posterior is a closed form, and so is its certificate.",
+    text="A Gaussian process is a distribution over functions. Each observation takes away the functions that do "
+    "not pass near it; the posterior is a closed form, and so is its certificate.",
     setup="from learnable import GaussianProcessRegressor\nfrom learnable.lab import SCENES\n\n"
     'x, y, grid, kernel, names = SCENES["gp"].read(None)  # or a table of your own',
     takes="two columns of numbers, x and y; twenty rows are drawn from it.",

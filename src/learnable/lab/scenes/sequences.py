@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ...plots.axes import MUTED, Frame
 from ...plots.markup import Markup
 from ...plots.optimization import COLOURS, legend_marks
-from ...sequences import GaussianHMM, PoissonHMM
 from ..drawing import HEIGHT, LEGEND, WIDTH, dots, quietly
 from ..scene import Scene, Step
 from ..tables import MOST_ROWS, as_floats, columns_of, earthquakes, take_numbers
@@ -22,6 +21,8 @@ _LONGEST_LEGEND: Final = 14
 
 def read_hmm(table: Any = None) -> tuple[Array, Any, list[str]]:
     """Return the series as a column, a hidden Markov model of it, and the names of time and of the series."""
+    from ...sequences import GaussianHMM, PoissonHMM
+
     if table is None:
         model = PoissonHMM(3, n_iter=500, tol=1e-4, n_init=4, random_state=0)
         return earthquakes()[:, None], model, ["years since 1900", "major earthquakes"]
@@ -70,7 +71,8 @@ def build_hmm(series: Array, settings: Any, names: list[str], *, n_steps: int = 
 def _series(series: Array, level: Array, names: list[str]) -> Markup:
     """Draw the series, what has come in with the level of its decoded state, and what is still to come faintly."""
     time = np.arange(len(series))
-    low, high = float(series.min()), float(series.max())
+    low = float(series.min())
+    high = float(series.max())
     room = 0.08 * (high - low)
     frame = Frame.around((0.0, float(len(series))), (low - room, high + room), width=WIDTH, height=HEIGHT)
     seen = len(level)
@@ -98,8 +100,9 @@ def _beliefs(filtered: Array, levels: Array, n: int, names: list[str]) -> Markup
 HMM = Scene(
     name="hmm",
     title="Decoding hidden states",
-    text="Major earthquakes of each year, by a hidden Markov model of three rates. As years come in, the best path "
-    "of states is found anew, and what looked like chance at first may turn out to be a change.",
+    text="As rows come in, the best path of states is found anew, and what looked like chance at first may turn "
+    "out to be a change.",
+    built_in="Major earthquakes of each year from 1900 to 2006, by a hidden Markov model of three rates.",
     setup="from learnable.lab import SCENES\n\n"
     'series, model, names = SCENES["hmm"].read(None)  # or a table of your own',
     takes="a column of numbers in the order of time; whole numbers are taken for counts.",

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError
-from ...linear import Lasso, lasso_path
 from ...plots import coefficient_paths
 from ..drawing import level_bars
 from ..scene import Scene, Step
@@ -47,6 +46,8 @@ def _differs(values: NDArray[Any]) -> bool:
 
 def build_lasso(X: Array, y: Array, names: list[str], *, n_steps: int = 24) -> list[Step]:
     """Return a step for each of some penalties, from the one that sets everything to zero downwards."""
+    from ...linear import Lasso, lasso_path
+
     n_steps = min(max(n_steps, 4), 60)
     top = float(np.abs(X.T @ y).max() / len(y))
     alphas = np.geomspace(top, _SHORTEST * top, n_steps)
@@ -93,8 +94,9 @@ def build_lasso(X: Array, y: Array, names: list[str], *, n_steps: int = 24) -> l
 LASSO = Scene(
     name="lasso",
     title="The path of the lasso",
-    text="Ten measurements of 442 people with diabetes and how the disease went on. The penalty α falls from where "
-    "every coefficient is zero; columns enter one after the other, and each stays exactly on the border that α draws.",
+    text="The penalty α falls from where every coefficient is zero; columns enter one after the other, and each "
+    "stays exactly on the border that α draws.",
+    built_in="Ten measurements of 442 people with diabetes, and how the disease went on.",
     setup="from learnable import Lasso\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["lasso"].read(None)  # or a table of your own',
     takes="columns of numbers, the last of them the target.",

@@ -8,11 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ensembles import AdaBoostClassifier
 from ...plots.axes import Frame
 from ...plots.markup import Markup, compact, tag
 from ...plots.optimization import COLOURS, legend_marks
-from ...trees import DecisionTreeClassifier, plot_tree
 from ..drawing import classes, plane, progress, regions
 from ..scene import Scene, Step
 from ..tables import labelled_points
@@ -34,13 +32,15 @@ def read_tree(table: Any = None) -> tuple[Array, Labels, list[str]]:
     return labelled_points("tree", table)
 
 
-def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 9) -> list[Step]:
+def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 6) -> list[Step]:
     """Return a step for every leaf that is added, then one for every branch that pruning takes away."""
+    from ...trees import DecisionTreeClassifier, plot_tree
+
     most_leaves = min(max(most_leaves, 3), _MOST_LEAVES)
     grown: list[tuple[str, Any, str]] = []
     for leaves in range(2, most_leaves + 1):
         model = DecisionTreeClassifier(max_leaf_nodes=leaves, random_state=0).fit(X, y)
-        code = f"model = DecisionTreeClassifier(\n    max_leaf_nodes={leaves}, random_state=0).fit(X, y)"
+        code = f"model = DecisionTreeClassifier(\n    max_leaf_nodes={leaves}, random_state=0\n).fit(X, y)"
         if grown and model.get_n_leaves() == grown[-1][1].get_n_leaves():
             break  # every leaf is pure
         grown.append(("grow", model, code))
@@ -51,7 +51,7 @@ def build_tree(X: Array, y: Labels, names: list[str], *, most_leaves: int = 9) -
         settings = f"max_leaf_nodes={largest}, random_state=0,\n    ccp_alpha={strength!r}"
         model = DecisionTreeClassifier(max_leaf_nodes=largest, random_state=0, ccp_alpha=strength).fit(X, y)
         if model.get_n_leaves() < grown[-1][1].get_n_leaves():
-            grown.append(("prune", model, f"model = DecisionTreeClassifier(\n    {settings}).fit(X, y)"))
+            grown.append(("prune", model, f"model = DecisionTreeClassifier(\n    {settings}\n).fit(X, y)"))
     trees = _alike([plot_tree(model, feature_names=names, precision=3) for _, model, _ in grown])
     return [_tree_step(*made, tree, X, y, names) for made, tree in zip(grown, trees, strict=True)]
 
@@ -95,7 +95,7 @@ def _alike(figures: list[Markup]) -> list[Markup]:
     width, height = sizes.max(axis=0)
     found = []
     for figure, head, size in zip(figures, heads, sizes, strict=True):
-        box = f'viewBox="{compact(-(width - size[0]) / 2)} 0 {compact(width)} {compact(height)}"'
+        box = f'class="lab-tall" viewBox="{compact(-(width - size[0]) / 2)} 0 {compact(width)} {compact(height)}"'
         start = re.sub(r' style="[^"]*"', "", f"{head[1]}{box}{head[4]}")
         found.append(Markup(start + figure[head.end() :]))
     return found
@@ -104,8 +104,9 @@ def _alike(figures: list[Markup]) -> list[Markup]:
 TREE = Scene(
     name="tree",
     title="A tree grows, and is pruned again",
-    text="Iris flowers by the length and width of their petals. The tree grows leaf by leaf, best split first, until "
-    "it has learned the noise; then weakest-link pruning takes back what is not worth its leaves.",
+    text="The tree grows leaf by leaf, best split first, into the noise; then weakest-link pruning takes back what "
+    "is not worth its leaves.",
+    built_in="Iris flowers by the length and width of their petals.",
     setup="from learnable import DecisionTreeClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["tree"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of two to eight classes.",
@@ -124,11 +125,13 @@ def read_adaboost(table: Any = None) -> tuple[Array, Labels, list[str]]:
     if table is None:
         places = [(1, 5), (2, 2), (5, 8), (6, 10), (8, 7), (3, 1), (4, 6), (7, 4), (9, 9), (10, 3)]
         return np.array(places, dtype=np.float64), np.repeat(["plus", "minus"], 5), ["x₁", "x₂"]
-    return labelled_points("adaboost", table, most=2)
+    return labelled_points("adaboost", table, two=True)
 
 
 def build_adaboost(X: Array, y: Labels, names: list[str], *, n_rounds: int = 8) -> list[Step]:
     """Return a step for every stump that joins the vote."""
+    from ...ensembles import AdaBoostClassifier
+
     n_rounds = min(max(n_rounds, 2), 40)
     models = []
     for rounds in range(1, n_rounds + 1):
@@ -204,7 +207,8 @@ def _weighted(
     """Draw rows as large as their weights over what is predicted everywhere; missed ones are ringed."""
     frame = plane(X, pad=0.12)
     marks = regions(frame, lambda rows: _as_numbers(predict(rows), labels))
-    radius = np.clip(6.5 * np.sqrt(weights * len(weights)), 2.5, 17.0)
+    usual = 6.5 * min(1.0, float(np.sqrt(30 / len(weights))))
+    radius = np.clip(usual * np.sqrt(weights * len(weights)), 0.4 * usual, 2.6 * usual)
     for (a, b), s, r, ring in zip(X, sign, radius, missed, strict=True):
         marks.append(_row(frame, float(a), float(b), s > 0, float(r), bool(ring)))
     return frame.draw(title, *marks, x_label=names[0], y_label=names[1])
@@ -219,18 +223,21 @@ def _row(frame: Frame, x: float, y: float, positive: bool, radius: float, ring: 
     place = {"cx": float(frame.x(x)), "cy": float(frame.y(y))}
     parts = [tag("circle", r=radius, fill=COLOURS[1] if positive else COLOURS[0], opacity=0.85, **place)]
     if ring:
-        parts.append(tag("circle", r=radius + 3.5, fill="none", stroke="currentColor", stroke_width=1.6, **place))
+        parts.append(
+            tag("circle", r=1.15 * radius + 2.0, fill="none", stroke="currentColor", stroke_width=1.6, **place)
+        )
     return tag("g", *parts)
 
 
 ADABOOST = Scene(
     name="adaboost",
     title="AdaBoost, round by round",
-    text="Ten points that no single stump can tell apart. Each round asks for the stump that is best for the rows as "
-    "they are weighted now, then raises the weight of its mistakes until they make up one half of all weight.",
+    text="Each round asks for the stump that is best for the rows as they are weighted now, then raises the weight "
+    "of its mistakes until they make up one half of all weight.",
+    built_in="Freund and Schapire's ten points, which no single stump can tell apart.",
     setup="from learnable import AdaBoostClassifier\nfrom learnable.lab import SCENES\n\n"
     'X, y, names = SCENES["adaboost"].read(None)  # or a table of your own',
-    takes="two columns of numbers and one of two classes.",
+    takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept.",
     read=read_adaboost,
     build=build_adaboost,
     cover=2,
