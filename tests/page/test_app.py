@@ -43,6 +43,8 @@ def test_a_target_is_judged_before_the_race(client):
     found = client.post(f"/api/tables/{table}/target", json={"target": "y"}).json()
     assert found["task"] == "regression" and "Ridge" in [model["name"] for model in found["models"]]
     assert [metric["name"] for metric in found["metrics"]] == ["r2", "rmse", "mae"]
+    checked = client.post(f"/api/tables/{table}/check", json={"target": "y"}).json()
+    assert (checked["rows"], checked["features"], checked["task"]) == (240, 2, "regression")
     missing = client.post(f"/api/tables/{table}/target", json={"target": "Y"})
     assert missing.status_code == 422 and "did you mean 'y'" in missing.json()["error"]
 

@@ -108,6 +108,7 @@ class Page:
         self.store = store
         self.runs = Runs(store)
         self.desk = desk or Desk(store.limits.answer)
+        self.checker = desk or Desk(store.limits.answer)  # for what takes long, so that the desk stays free
         self.given = Pass()
         self.listeners = 0
         self.static = {entry.name: entry.read_bytes() for entry in (files(__package__) / "static").iterdir()}
@@ -122,6 +123,7 @@ class Page:
             Route("/api/tables/{table}", self.profile),
             Route("/api/tables/{table}/rows", self.rows),
             Route("/api/tables/{table}/target", self.target, methods=["POST"]),
+            Route("/api/tables/{table}/check", self.check, methods=["POST"]),
             Route("/api/runs", self.begin, methods=["POST"]),
             Route("/api/runs/{run}", self.run),
             Route("/api/runs/{run}/events", self.events),
@@ -146,6 +148,7 @@ class Page:
         yield
         await self.runs.close()
         await self.desk.close()
+        await self.checker.close()
 
     # The page itself ------------------------------------------------------------------------------------------------
 
@@ -227,11 +230,19 @@ class Page:
 
     @told
     async def target(self, request: Request) -> Response:
-        """Return what a comparison would make of a target."""
+        """Return what a target is."""
         table = self.store.table(request.path_params["table"])
         given = await self._body(request)
-        wanted = {name: given[name] for name in ("target", "task", "groups", "time", "drop") if given.get(name)}
-        return JSONResponse(await self.desk.ask("target", path=table.path, **wanted))
+        return JSONResponse(await self.desk.ask("target", path=table.path, target=str(given.get("target"))))
+
+    @told
+    async def check(self, request: Request) -> Response:
+        """Return what a comparison would make of a target; a long table takes seconds: a newer check ends an older."""
+        table = self.store.table(request.path_params["table"])
+        given = await self._body(request)
+        if self.checker.busy:
+            await self.checker.close()
+        return JSONResponse(await self.checker.ask("check", path=table.path, target=str(given.get("target"))))
 
     # Runs -----------------------------------------------------------------------------------------------------------
 

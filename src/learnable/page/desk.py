@@ -33,6 +33,11 @@ class Desk:
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being answered."""
+        return self._lock.locked()
+
     async def ask(self, question: str, **values: Any) -> Any:
         """Return the answer; refuse with the reason if there is none."""
         async with self._lock:
