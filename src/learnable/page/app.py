@@ -145,6 +145,8 @@ class Page:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+        if isinstance(self.desk, Desk):
+            await self.desk.open()  # it loads its libraries while the user looks for a file
         yield
         await self.runs.close()
         await self.desk.close()
