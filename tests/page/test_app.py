@@ -15,6 +15,17 @@ import learnable as ln
 HOSTILE = "<script>alert(1)</script>"
 
 
+def test_a_lack_of_memory_is_told_in_words(client, monkeypatch):
+    from learnable.page import answers
+
+    def greedy(**values):
+        raise MemoryError
+
+    monkeypatch.setitem(answers.QUESTIONS, "profile", greedy)
+    answered = client.get(f"/api/tables/{upload(client, b'a,b')}")
+    assert answered.status_code == 422 and answered.json()["error"].startswith("Out of memory")
+
+
 def test_the_beginning_tells_forms_and_limits(client):
     state = client.get("/api/state").json()
     assert state["tables"] == [] and set(state["forms"]) == {

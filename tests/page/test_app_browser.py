@@ -19,7 +19,10 @@ import learnable as ln
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="browser tests need playwright: pip install playwright")
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="browser tests need Chromium, which is not installed")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(CHROMIUM is None, reason="browser tests need Chromium, which is not installed"),
+]
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -141,7 +144,6 @@ def start_and_stop(page):
     page.wait_for_selector("text=Stopped: what was finished is kept.")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (390, "dark")])
 def test_from_a_file_to_a_kept_model(open_page, address, tmp_path, width, scheme):
     with open_page(width, scheme) as page:
@@ -210,7 +212,6 @@ def press_to(page, name):
     raise AssertionError(f"the tab key does not reach {name!r}")
 
 
-@pytest.mark.long
 def test_by_the_keyboard_alone(open_page):
     with open_page() as page:
         press_to(page, "tumours")
@@ -241,7 +242,6 @@ def test_by_the_keyboard_alone(open_page):
         assert float(page.inner_text("output")) < float(before)
 
 
-@pytest.mark.long
 def test_tables_of_odd_shapes(open_page):
     wide = ",".join(f"c{k}" for k in range(5000)) + "\n" + "\n".join(",".join([str(k)] * 5000) for k in range(30))
     with open_page(390) as page:
