@@ -560,6 +560,33 @@ def predict_file(run: str, upload: str, output: str) -> dict[str, Any]:
     return {"rows": table.num_rows, "preview": said}
 
 
+# --------------------------------------------------------------------------------------------------------------------
+# The laboratory, where it is installed.
+
+
+def lab_scenes() -> list[dict[str, Any]]:
+    """Return the scenes by name, with their titles and what tables they take."""
+    from importlib import import_module
+
+    try:
+        scenes = import_module("learnable.lab").SCENES
+    except ModuleNotFoundError:
+        return []
+    parts = ("title", "text", "takes")
+    return [{"name": name} | {part: str(getattr(scenes[name], part, "")) for part in parts} for name in scenes]
+
+
+def lab_scene(name: str, path: str | None = None) -> str:
+    """Return a scene as one page, on the built-in table or on one of the session."""
+    from importlib import import_module
+
+    scenes = import_module("learnable.lab").SCENES
+    if name not in scenes:
+        raise ParameterError(f"There is no scene {name[:60]!r}.")
+    found: str = scenes[name].page() if path is None else scenes[name].page(load_table(path))
+    return found
+
+
 QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
     "profile": table_profile,
     "rows": table_rows,
@@ -575,6 +602,8 @@ QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
     "form": predict_form,
     "predict": predict_row,
     "predict_file": predict_file,
+    "scenes": lab_scenes,
+    "scene": lab_scene,
 }
 
 
