@@ -9,8 +9,8 @@ from tests.cli.conftest import COMMAND
 from tests.evaluation.comparison.tables import classes, numbers
 
 import learnable as ln
-from learnable.cli import predict as module
 from learnable.cli.predict import predictions
+from learnable.evaluation import predictions as module
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ OURS = {"X-Learnable": "page"}
 class DeskHere:
     """Answers in this process: the same functions, no process to start."""
 
+    busy = False
+
     async def ask(self, question, **values):
         found = answer({"question": question} | values)
         if "error" in found:

@@ -15,6 +15,17 @@ import learnable as ln
 HOSTILE = "<script>alert(1)</script>"
 
 
+def test_a_lack_of_memory_is_told_in_words(client, monkeypatch):
+    from learnable.page import answers
+
+    def greedy(**values):
+        raise MemoryError
+
+    monkeypatch.setitem(answers.QUESTIONS, "profile", greedy)
+    answered = client.get(f"/api/tables/{upload(client, b'a,b')}")
+    assert answered.status_code == 422 and answered.json()["error"].startswith("Out of memory")
+
+
 def test_the_beginning_tells_forms_and_limits(client):
     state = client.get("/api/state").json()
     assert state["tables"] == [] and set(state["forms"]) == {
@@ -43,6 +54,8 @@ def test_a_target_is_judged_before_the_race(client):
     found = client.post(f"/api/tables/{table}/target", json={"target": "y"}).json()
     assert found["task"] == "regression" and "Ridge" in [model["name"] for model in found["models"]]
     assert [metric["name"] for metric in found["metrics"]] == ["r2", "rmse", "mae"]
+    checked = client.post(f"/api/tables/{table}/check", json={"target": "y"}).json()
+    assert (checked["rows"], checked["features"], checked["task"]) == (240, 2, "regression")
     missing = client.post(f"/api/tables/{table}/target", json={"target": "Y"})
     assert missing.status_code == 422 and "did you mean 'y'" in missing.json()["error"]
 
@@ -192,19 +205,43 @@ def test_the_commands_shown_are_of_this_run(raced):
     assert json.dumps(run).count(str(raced.page.store.folder)) == 0
 
 
-def test_the_laboratory_may_be_missing(client):
-    assert isinstance(client.get("/api/lab").json(), list)
-    assert client.get("/lab/nothing").status_code == 404
-
-
-def test_a_scene_has_an_origin_of_its_own(client, monkeypatch):
+@pytest.fixture
+def lab(monkeypatch):
+    """A laboratory of one scene, in place of the library's own."""
     import sys
     from types import ModuleType, SimpleNamespace
 
-    lab = ModuleType("learnable.lab")
-    lab.SCENES = {"kmeans": SimpleNamespace(title="k-means", page=lambda: "<!doctype html><p>a scene</p>")}
-    monkeypatch.setitem(sys.modules, "learnable.lab", lab)
-    assert client.get("/api/lab").json() == [{"name": "kmeans", "title": "k-means"}]
-    answered = client.get("/lab/kmeans")
-    policy = answered.headers["content-security-policy"]
-    assert "sandbox allow-scripts" in policy and "allow-same-origin" not in policy and "connect-src" not in policy
+    def page(table=None):
+        return f"<!doctype html><p>{'built in' if table is None else table.num_rows}</p>"
+
+    found = ModuleType("learnable.lab")
+    found.SCENES = {"kmeans": SimpleNamespace(title="k-means", text="Centres move.", takes="two numbers", page=page)}
+    monkeypatch.setitem(sys.modules, "learnable.lab", found)
+
+
+def test_scenes_are_listed(client, lab):
+    found = client.get("/api/lab").json()
+    assert found == [{"name": "kmeans", "title": "k-means", "text": "Centres move.", "takes": "two numbers"}]
+    assert client.get("/api/state").json()["lab"] is True
+
+
+def test_a_scene_has_an_origin_of_its_own(client, lab):
+    table = upload(client, b"a,b\n1,2\n3,4\n")
+    for asked, said in (({"name": "kmeans"}, "built in"), ({"name": "kmeans", "table": table}, "<p>2</p>")):
+        answered = client.get(f"/lab/{client.post('/api/lab', json=asked).json()['id']}")
+        policy = answered.headers["content-security-policy"]
+        assert said in answered.text
+        assert "sandbox allow-scripts" in policy and "allow-same-origin" not in policy and "connect-src" not in policy
+
+
+def test_what_is_no_scene_is_refused(client, lab):
+    assert client.post("/api/lab", json={"name": "nothing"}).status_code == 422
+    assert client.post("/api/lab", json={"name": "kmeans", "table": "/etc/passwd"}).status_code == 404
+    assert client.get("/lab/kmeans").status_code == 404
+
+
+def test_old_scenes_make_room(client, page, lab):
+    first = client.post("/api/lab", json={"name": "kmeans"}).json()["id"]
+    for _ in range(12):
+        client.post("/api/lab", json={"name": "kmeans"})
+    assert len(page.scenes_made) == 12 and client.get(f"/lab/{first}").status_code == 404

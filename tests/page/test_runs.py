@@ -3,14 +3,19 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
+import subprocess
+import sys
 
 import pytest
-from tests.page.pages import DeskHere, enter, is_over, upload, wait_for
+from tests.evaluation.comparison.tables import numbers
+from tests.page.pages import DeskHere, csv_of, enter, is_over, upload, wait_for
 
+from learnable.page import runs
 from learnable.page.app import Page
 from learnable.page.runs import Run
-from learnable.page.store import Store
+from learnable.page.store import Limits, Store
 
 
 def events_of(client, run, after=-1):
@@ -75,6 +80,7 @@ def test_one_run_at_a_time_and_a_killed_worker_is_told_and_frees_the_place(clien
     assert page.runs.working() is None
 
 
+@pytest.mark.long
 def test_a_table_that_cannot_be_compared_fails_with_the_reason(client):
     table = upload(client, b"x,y\n1,2\n")
     asked = {"kind": "compare", "table": table, "settings": {"target": "y", "seconds": 30.0, "models": ["Ridge"]}}
@@ -106,6 +112,39 @@ def test_an_unfinished_run_of_an_earlier_server_keeps_what_it_told(tmp_path):
     (folder / "events.jsonl").write_text(lines, encoding="utf-8")
     run = Page(store, DeskHere()).runs.get("0" * 12)
     assert run.status == "failed" and [event["kind"] for event in run.events] == ["finish"]
+
+
+def test_a_run_that_takes_too_long_is_ended_with_the_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_GRACE", 0.0)
+    page = Page(Store(tmp_path / "session", Limits(run=0.05)), DeskHere())
+    client = enter(page)
+    table = upload(client, b"x,y\n1,2\n")
+    run = client.post("/api/runs", json={"kind": "compare", "table": table, "settings": {"target": "y"}}).json()["id"]
+    over = wait_for(client, run, is_over)
+    assert over["status"] == "failed" and "took longer than 0.05 s" in over["reason"]
+    client.__exit__(None, None, None)
+
+
+@pytest.mark.long
+def test_the_command_and_the_python_shown_give_the_same_numbers(client, tmp_path):
+    """Fits of one process or another may differ in the last digits; what is shown is the same."""
+    content = csv_of(numbers(n=150, seed=5))
+    table = upload(client, content, "same.csv")
+    settings = {"target": "y", "models": ["Ridge", "Lasso"], "seed": 3, "folds": 4, "seconds": 200.0}
+    run = client.post("/api/runs", json={"kind": "compare", "table": table, "settings": settings}).json()["id"]
+    over = wait_for(client, run, is_over)
+    assert over["status"] == "done", over["reason"]
+    shown = client.get(f"/runs/{run}/files/record.json").json()
+    (tmp_path / "same.csv").write_bytes(content)
+    command = [sys.executable, "-m", *shlex.split(over["command"]), "--json"]
+    again = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True).stdout)
+    code = f"{over['python']}\nimport json; print(json.dumps(record))"
+    printed = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True, text=True)
+    for other in (again, json.loads(printed.stdout)):
+        assert [row["name"] for row in other["leaderboard"]] == [row["name"] for row in shown["leaderboard"]]
+        for one, two in zip(shown["leaderboard"], other["leaderboard"], strict=True):
+            assert one["scores"] == pytest.approx(two["scores"], rel=1e-9)
+        assert other["winner"]["holdout"]["score"] == pytest.approx(shown["winner"]["holdout"]["score"], rel=1e-9)
 
 
 @pytest.mark.long

@@ -106,6 +106,33 @@ def test_an_unknown_id_is_not_looked_for_on_the_disk(client, page, number):
     assert client.get(f"/api/tables/{number}").status_code in (403, 404)
 
 
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    from pathlib import Path
+
+    from learnable.page.store import read_json, write_json
+
+    write_json(tmp_path / "a.json", {"old": 1})
+
+    def full(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(RefusedError, match="full"):
+        write_json(tmp_path / "a.json", {"new": 2})
+    monkeypatch.undo()
+    assert read_json(tmp_path / "a.json") == {"old": 1} and files_in(tmp_path) == ["a.json"]
+
+
+def test_the_server_loads_no_models():
+    """The link is printed soon: what fits and reads runs in other processes."""
+    import subprocess
+    import sys
+
+    code = "import sys, learnable.page.serve; print([m for m in ('sklearn', 'scipy', 'numba') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert found.stdout.strip() == "[]"
+
+
 def test_a_session_is_found_again(tmp_path):
     store = Store(tmp_path / "session")
     table = store.add_demo("demo:houses")

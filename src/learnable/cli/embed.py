@@ -77,7 +77,8 @@ def embed(
         _write(places, output)
         print(f"coordinates of the rows: {output}")
     if report is not None:
-        _draw(places, lines, None if colour is None else table[colour].to_pylist(), colour, report)
+        values = None if colour is None else table[colour].to_pylist()
+        _draw(places, rows.columns, lines, values, colour, data, report)
         print(f"report: {report}")
     if model is not None:
         from ..core.model_file import save
@@ -136,16 +137,22 @@ def _write(places: np.ndarray[Any, Any], path: str) -> None:
 
 
 def _draw(
-    places: np.ndarray[Any, Any], lines: list[str], values: list[Any] | None, name: str | None, path: str
+    places: np.ndarray[Any, Any],
+    columns: list[str],
+    lines: list[str],
+    values: list[Any] | None,
+    name: str | None,
+    source: str,
+    path: str,
 ) -> None:
     """Write a page of one file: the picture, the colours, and what was said."""
-    from html import escape
-
     import numpy as np
 
     from ..core.model_file import writing
+    from ..evaluation.comparison.record import timestamp
     from ..plots.axes import Frame, extent
-    from ..plots.markup import tag
+    from ..plots.markup import join, tag
+    from ..report.clusters import page_of
 
     groups, words = _groups(values, len(places))
     some = np.linspace(0, len(places) - 1, min(len(places), _MOST_SHOWN)).astype(int)
@@ -158,18 +165,25 @@ def _draw(
             style = {"stroke": _COLOURS[k % len(_COLOURS)], "stroke_width": 4, "stroke_linecap": "round"}
             drawn.append(tag("path", d=path_data, fill="none", opacity=0.7, **style))
     figure = frame.draw("Rows of the table", *drawn, x_label="first", y_label="second")
-    legend = ""
+    caption = join(["Every point is a row."])
     if name is not None:
-        marks = (
-            f'<span style="color:{_COLOURS[k % len(_COLOURS)]}">●</span> {escape(word)}' for k, word in enumerate(words)
-        )
-        legend = f"<p>{escape(name)}: {' '.join(marks)}</p>"
-    said = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A picture of the rows</title></head>'
-        f'<body style="font-family:sans-serif;max-width:720px;margin:2em auto">{figure}{legend}<ul>{said}</ul></body>'
-        "</html>\n"
-    )
+        marks = [
+            join([tag("span", "●", style=f"color:{_COLOURS[k % len(_COLOURS)]}"), " ", word, "  "])
+            for k, word in enumerate(words)
+        ]
+        caption = join([name, ":  ", *marks])
+    model, *said = lines
+    record = {
+        "source": source,
+        "created": timestamp(),
+        "model": model,
+        "certificate": said[-1],
+        "rows": len(places),
+        "columns": columns,
+        "notes": said[:-1],
+        "command": "learnable " + " ".join(options.arguments) if options.arguments else None,
+    }
+    page = page_of(record, "picture", "the rows as a picture", [], [(caption, figure)])
     with writing(path) as file:
         file.write(page.encode("utf-8"))
 

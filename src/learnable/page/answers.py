@@ -123,26 +123,43 @@ def table_rows(path: str, start: int = 0, count: int = 20, first: int = 0) -> di
     }
 
 
-def table_target(path: str, target: str, task: str | None = None, **roles: Any) -> dict[str, Any]:
-    """Return what a comparison would make of a target: the task, why, what is learned from, notes, warnings."""
+def table_target(path: str, target: str) -> dict[str, Any]:
+    """Return what a target is, by itself: the task and why, what can rank, which models suit it."""
+    from ..data.profile import profile
+    from ..evaluation.comparison.problem import check_column
+
+    table = load_table(path)
+    check_column("page", target, table.column_names, "target")
+    found = profile(table.select([target]), target)
+    return _choices_of(target, str(found.task), found.task_reason, found.classes)
+
+
+def _choices_of(target: str, task: str, reason: str | None, classes: Any) -> dict[str, Any]:
+    """Return what can be chosen for a task."""
     from ..evaluation.comparison.measures import measures_for
-    from ..evaluation.comparison.problem import read_problem
     from .commands import models_for
 
-    problem = read_problem("page", load_table(path), target, task=task, source="", **roles)
-    data = problem.data
     return {
         "target": target,
-        "task": problem.task,
-        "reason": data["task_reason"],
-        "classes": (data["classes"] or [])[:12],
-        "counts": (data["class_counts"] or [])[:12],
+        "task": task,
+        "reason": reason,
+        "n_classes": None if classes is None else len(classes),
+        "metrics": [{"name": measure.name, "label": measure.label} for measure in measures_for(task)],
+        "models": models_for(task),
+    }
+
+
+def table_check(path: str, target: str, **roles: Any) -> dict[str, Any]:
+    """Return what a comparison would make of a target: what is learned from, how texts are read, leaks, copies."""
+    from ..evaluation.comparison.problem import read_problem
+
+    problem = read_problem("page", load_table(path), target, source="", **roles)
+    data = problem.data
+    return _choices_of(target, problem.task, data["task_reason"], data["classes"]) | {
         "rows": data["rows"],
         "features": problem.features.num_columns,
         "notes": problem.notes[:20],
         "warnings": data["warnings"][:20],
-        "metrics": [{"name": measure.name, "label": measure.label} for measure in measures_for(problem.task)],
-        "models": models_for(problem.task),
     }
 
 
@@ -543,10 +560,38 @@ def predict_file(run: str, upload: str, output: str) -> dict[str, Any]:
     return {"rows": table.num_rows, "preview": said}
 
 
+# --------------------------------------------------------------------------------------------------------------------
+# The laboratory, where it is installed.
+
+
+def lab_scenes() -> list[dict[str, Any]]:
+    """Return the scenes by name, with their titles and what tables they take."""
+    from importlib import import_module
+
+    try:
+        scenes = import_module("learnable.lab").SCENES
+    except ModuleNotFoundError:
+        return []
+    parts = ("title", "text", "takes")
+    return [{"name": name} | {part: str(getattr(scenes[name], part, "")) for part in parts} for name in scenes]
+
+
+def lab_scene(name: str, path: str | None = None) -> str:
+    """Return a scene as one page, on the built-in table or on one of the session."""
+    from importlib import import_module
+
+    scenes = import_module("learnable.lab").SCENES
+    if name not in scenes:
+        raise ParameterError(f"There is no scene {name[:60]!r}.")
+    found: str = scenes[name].page() if path is None else scenes[name].page(load_table(path))
+    return found
+
+
 QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
     "profile": table_profile,
     "rows": table_rows,
     "target": table_target,
+    "check": table_check,
     "summary": look_summary,
     "threshold": look_threshold,
     "confusion": look_confusion,
@@ -557,6 +602,8 @@ QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
     "form": predict_form,
     "predict": predict_row,
     "predict_file": predict_file,
+    "scenes": lab_scenes,
+    "scene": lab_scene,
 }
 
 

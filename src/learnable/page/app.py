@@ -10,11 +10,12 @@ import asyncio
 import contextlib
 import json
 import re
+import secrets
 import sys
 from collections.abc import AsyncIterator, Callable
 from functools import wraps
-from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ _TYPES: Final = {".html": "text/html", ".js": "text/javascript", ".css": "text/c
 _VIEW: Final = re.compile(r"/[a-z]+/[0-9a-f]{12}")
 _VERIFY_SECONDS: Final = 300.0
 _MOST_LISTENERS: Final = 40
+_MOST_SCENES: Final = 12  # of the laboratory, kept in memory
 #: Questions about a run that the browser may ask, and the values it may give with each.
 _ASKABLE: Final = {
     "summary": (),
@@ -56,12 +58,9 @@ def _bare(text: str, head: str = "") -> str:
     return f"<!doctype html><html lang=en><meta charset=utf-8>{head}<title>learnable</title><p>{text}</p></html>"
 
 
-def _scenes() -> dict[str, Any]:
-    """Return the scenes of the laboratory; none where it is not installed."""
-    try:
-        return dict(getattr(import_module("learnable.lab"), "SCENES", {}))
-    except ModuleNotFoundError:
-        return {}
+def _has_lab() -> bool:
+    """Tell whether the laboratory is installed, without loading it."""
+    return "learnable.lab" in sys.modules or find_spec("learnable.lab") is not None
 
 
 def told(handler: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,8 +107,10 @@ class Page:
         self.store = store
         self.runs = Runs(store)
         self.desk = desk or Desk(store.limits.answer)
+        self.checker = desk or Desk(store.limits.answer)  # for what takes long, so that the desk stays free
         self.given = Pass()
         self.listeners = 0
+        self.scenes_made: dict[str, str] = {}
         self.static = {entry.name: entry.read_bytes() for entry in (files(__package__) / "static").iterdir()}
         self.static["report.css"] = (files("learnable.report") / "templates" / "report.css").read_bytes()
         routes = [
@@ -122,6 +123,7 @@ class Page:
             Route("/api/tables/{table}", self.profile),
             Route("/api/tables/{table}/rows", self.rows),
             Route("/api/tables/{table}/target", self.target, methods=["POST"]),
+            Route("/api/tables/{table}/check", self.check, methods=["POST"]),
             Route("/api/runs", self.begin, methods=["POST"]),
             Route("/api/runs/{run}", self.run),
             Route("/api/runs/{run}/events", self.events),
@@ -132,7 +134,8 @@ class Page:
             Route("/runs/{run}/report", self.report),
             Route("/runs/{run}/files/{name}", self.download),
             Route("/api/lab", self.scenes),
-            Route("/lab/{name}", self.scene),
+            Route("/api/lab", self.stage, methods=["POST"]),
+            Route("/lab/{number}", self.scene),
         ]
         self.app = Guard(Starlette(routes=routes, lifespan=self._lifespan), self.given)
 
@@ -143,9 +146,12 @@ class Page:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+        if isinstance(self.desk, Desk):
+            await self.desk.open()  # it loads its libraries while the user looks for a file
         yield
         await self.runs.close()
         await self.desk.close()
+        await self.checker.close()
 
     # The page itself ------------------------------------------------------------------------------------------------
 
@@ -190,7 +196,7 @@ class Page:
                 "forms": forms(),
                 "demos": [name.removeprefix("demo:") for name in DEMO_TARGETS],
                 "upload": self.store.limits.upload,
-                "lab": bool(_scenes()),
+                "lab": _has_lab(),
                 "kept": None if self.store.temporary else str(self.store.folder),
             }
         )
@@ -227,11 +233,19 @@ class Page:
 
     @told
     async def target(self, request: Request) -> Response:
-        """Return what a comparison would make of a target."""
+        """Return what a target is."""
         table = self.store.table(request.path_params["table"])
         given = await self._body(request)
-        wanted = {name: given[name] for name in ("target", "task", "groups", "time", "drop") if given.get(name)}
-        return JSONResponse(await self.desk.ask("target", path=table.path, **wanted))
+        return JSONResponse(await self.desk.ask("target", path=table.path, target=str(given.get("target"))))
+
+    @told
+    async def check(self, request: Request) -> Response:
+        """Return what a comparison would make of a target; a long table takes seconds: a newer check ends an older."""
+        table = self.store.table(request.path_params["table"])
+        given = await self._body(request)
+        if self.checker.busy:
+            await self.checker.close()
+        return JSONResponse(await self.checker.ask("check", path=table.path, target=str(given.get("target"))))
 
     # Runs -----------------------------------------------------------------------------------------------------------
 
@@ -349,16 +363,29 @@ class Page:
 
     # The laboratory -------------------------------------------------------------------------------------------------
 
+    @told
     async def scenes(self, request: Request) -> Response:
         """List the scenes of the laboratory."""
-        return JSONResponse([{"name": name, "title": str(scene.title)} for name, scene in _scenes().items()])
+        return JSONResponse(await self.desk.ask("scenes"))
 
+    @told
+    async def stage(self, request: Request) -> Response:
+        """Make a scene, on the built-in table or on one of the session, and say where it is."""
+        given = await self._body(request)
+        values = {"path": self.store.table(given["table"]).path} if given.get("table") else {}
+        page = await self.desk.ask("scene", name=str(given.get("name")), **values)
+        number = secrets.token_hex(6)
+        self.scenes_made[number] = page
+        while len(self.scenes_made) > _MOST_SCENES:
+            self.scenes_made.pop(next(iter(self.scenes_made)))
+        return JSONResponse({"id": number}, 201)
+
+    @told
     async def scene(self, request: Request) -> Response:
         """Return a scene for a frame: its scripts run in an origin of their own."""
-        found = _scenes().get(request.path_params["name"])
-        if found is None:
-            return JSONResponse({"error": "There is no such scene."}, 404)
-        page = await asyncio.to_thread(found.page)
+        page = self.scenes_made.get(request.path_params["number"])
+        if page is None:
+            raise RefusedError("There is no such scene.", 404)
         headers = {"Content-Security-Policy": SCENE_POLICY, "X-Frame-Options": "SAMEORIGIN"}
         return HTMLResponse(page, headers=headers)
 

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+from importlib import import_module
 from typing import Any, Final
 
 from .store import RefusedError
@@ -32,6 +33,11 @@ class Desk:
         self.seconds = seconds
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is being answered."""
+        return self._lock.locked()
 
     async def ask(self, question: str, **values: Any) -> Any:
         """Return the answer; refuse with the reason if there is none."""
@@ -93,6 +99,9 @@ def main() -> None:
     from ..evaluation.comparison.record import plain
     from .answers import answer
 
+    # What every table needs, loaded before the first one comes.
+    for name in ("pyarrow.csv", "learnable.data.files", "learnable.data.profile"):
+        import_module(name)
     room = free_memory()
     limit_memory(None if room is None else int(_SHARE_OF_MEMORY * room))
     descriptor = os.dup(1)

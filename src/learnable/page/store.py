@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import DataError, LearnableError
-from ..core.model_file import writing
 from ..data.demo import DEMO_TARGETS
 
 _ID: Final = re.compile(r"[0-9a-f]{12}")
@@ -246,11 +245,18 @@ def plain_name(name: str, default: str = "file") -> str:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON in one step."""
+    """Write JSON in one step: a reader sees the old file or the new one.
+
+    `core.model_file.writing` does the same for any file, but brings scikit-learn, which the server has no need of and
+    which would double the time until the link is printed.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with writing(path) as file:
-            file.write(json.dumps(value, allow_nan=False).encode("utf-8"))
+        temporary.write_bytes(json.dumps(value, allow_nan=False).encode("utf-8"))
+        temporary.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise RefusedError("The disk is full. What was finished is still there; free some space.", 507) from error
         raise DataError(f"page: cannot write {path.name}: {error.strerror or error}.") from error

@@ -122,7 +122,9 @@ def test_a_file_comes_back_as_it_was_and_holds_no_code(tmp_path):
         read_aside(tmp_path / "bad.npz").rows.sum()
 
 
-@pytest.mark.parametrize("table, target", [(numbers(), "y"), (classes(k=2), "label")])
+@pytest.mark.parametrize(
+    "table, target", [(numbers(), "y"), pytest.param(classes(k=2), "label", marks=pytest.mark.long)]
+)
 def test_a_comparison_tells_the_rows_that_its_record_sums_up(table, target):
     told = []
     models = ["Ridge"] if target == "y" else ["GaussianNB"]

@@ -23,3 +23,12 @@ def test_the_models_always_get_some_time(seconds, estimate):
     reserve = clock.reserve_for_finish(estimate)
     assert 0.0 < clock.reserve_for_end() < reserve < seconds
     assert clock.share(1, reserve) > 0.2 * seconds
+
+
+def test_after_a_stop_there_is_a_little_time_to_judge_and_keep():
+    plain = Clock(100.0)
+    assert plain.stopped() is plain
+    stopped = Clock(None, after_stop=20.0).stopped()
+    assert 19.0 < stopped.left() <= 20.0 and stopped.seconds is None
+    short = Clock(5.0, after_stop=20.0).stopped()
+    assert short.left() <= 5.0 and short.seconds == 5.0

@@ -1,19 +1,36 @@
 // The laboratory: scenes that step through the real solvers, each in a frame with an origin of its own.
 
-import { get } from "./api.js";
-import { link } from "./address.js";
-import { el, fill, head } from "./dom.js";
+import { get, post } from "./api.js";
+import { link, note } from "./address.js";
+import { el, fill, head, labelled, select } from "./dom.js";
 
-export async function show(stage, place) {
+export async function show(stage, place, app) {
   const scenes = await get("/api/lab");
   const scene = scenes.find((one) => one.name === place.id);
-  if (scene) {
-    fill(stage, head("laboratory", scene.title, null), el("iframe", { src: `/lab/${encodeURIComponent(scene.name)}`, title: scene.title, class: "scene", sandbox: "allow-scripts" }),
-      el("p", {}, el("a", { href: link("lab") }, "All scenes")));
+  if (!scene) {
+    fill(stage, head("laboratory", "Watch the methods work", "The real solvers, one step at a time, with what is proven at each."),
+      scenes.length ? el("ul", { class: "cards" }, scenes.map((one) => el("li", {}, el("a", { class: "card", href: link("lab", one.name) },
+        el("span", { class: "card-title" }, one.title), el("span", { class: "muted" }, one.text)))))
+        : el("p", { class: "muted" }, "The laboratory is not installed."));
     return null;
   }
-  fill(stage, head("laboratory", "Watch the methods work", "The real solvers, one step at a time, with what is proven at each."),
-    scenes.length ? el("ul", { class: "cards" }, scenes.map((one) => el("li", {}, el("a", { class: "card", href: link("lab", one.name) }, el("span", { class: "card-title" }, one.title)))))
-      : el("p", { class: "muted" }, "The laboratory is not installed."));
+  const box = el("div", { "aria-live": "polite" });
+  const draw = async (table) => {
+    fill(box, el("p", { class: "muted" }, "Running it …"));
+    try {
+      const made = await post("/api/lab", { name: scene.name, table: table || null });
+      fill(box, el("iframe", { src: `/lab/${made.id}`, title: scene.title, class: "scene", sandbox: "allow-scripts" }));
+    } catch (error) {
+      fill(box, el("p", { class: "alert" }, error.message));
+    }
+  };
+  const first = app.state.tables.some((table) => table.id === place.values.table) ? place.values.table : "";
+  const choose = select([["", "the built-in table"], ...app.state.tables.map((table) => [table.id, table.name])], first, (table) => {
+    note({ table: table || null }, true);
+    draw(table);
+  });
+  fill(stage, head("laboratory", scene.title, scene.text), el("div", { class: "setup" }, labelled("On", choose, scene.takes || null)), box,
+    el("p", {}, el("a", { href: link("lab") }, "All scenes")));
+  draw(first);
   return null;
 }

@@ -76,10 +76,8 @@ function threshold({ found, ask, values }) {
     fill(called, named(lines.positive, 30));
     at();
   };
-  slider.addEventListener("input", () => {
-    note({ t: slider.value });
-    at();
-  });
+  slider.addEventListener("input", at);
+  slider.addEventListener("change", () => note({ t: slider.value }));  // browsers limit how often the address changes
   for (const [input, key] of [[fp, "fp"], [fn, "fn"]]) {
     input.addEventListener("change", () => {
       note({ [key]: input.value });

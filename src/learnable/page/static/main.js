@@ -30,7 +30,7 @@ function newestRun() {
 
 function steps() {
   const here = read();
-  const place = here.view === "ask" ? "tables" : here.view === "result" ? "race" : here.view;
+  const place = here.view === "ask" ? "tables" : here.view === "result" ? "tables" : here.view;
   const run = app.run ?? newestRun();
   const entries = STEPS.map(([view, text]) => {
     const id = view === "tables" ? null : run;

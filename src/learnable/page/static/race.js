@@ -159,6 +159,7 @@ class Race {
     else if (MARKS[row.verdict]) marks.push(MARKS[row.verdict]);
     if (row.baseline) marks.push("baseline");
     if (row.cut) marks.push("cut");
+    if (row.name === this.winner && k > 0) marks.push("kept");
     return el("tr", { class: k === 0 ? "won" : null },
       el("td", { class: "rank" }, row.rank ?? k + 1),
       el("th", { scope: "row", class: "who" }, named(row.short ?? row.name, 90), " ", marks.map((mark) => el("span", { class: `mark ${mark.split(" ")[0] === "best" ? "best" : ""}` }, mark))),
@@ -196,7 +197,11 @@ class Race {
       : el("p", { class: "go" }, el("a", { class: "button", href: link("tables", run.table, { target: run.settings.target }) }, "Back to the table"));
     const found = el("p", { class: "muted" });
     fill(this.end, el("p", { class: run.status === "failed" ? "alert" : "verdict-line" }, words[run.status]), found, next);
-    if (run.files["record.json"]) post(`/api/runs/${run.id}/ask/summary`).then((summary) => fill(found, summary.verdict[0] ?? ""), () => {});
+    if (run.files["record.json"]) post(`/api/runs/${run.id}/ask/summary`).then((summary) => {
+      fill(found, summary.verdict[0] ?? "");
+      this.winner = summary.winner;
+      this.paint();
+    }, () => {});
     announce(words[run.status]);
     this.paint();
     await this.app.refresh();

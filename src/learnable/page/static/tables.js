@@ -133,21 +133,29 @@ function setup(table, place, app) {
     asking = new AbortController();
     fill(said, el("p", { class: "muted" }, "Looking at it …"));
     try {
-      const found = await post(`/api/tables/${table.id}/target`, { target }, asking.signal);
-      draw(found);
+      const { signal } = asking;
+      const found = await post(`/api/tables/${table.id}/target`, { target }, signal);
+      const checked = el("div", {}, el("p", { class: "muted small" }, "Checking the other columns …"));
+      draw(found, checked);
+      const full = await post(`/api/tables/${table.id}/check`, { target }, signal);
+      if (full.task !== found.task) draw(full, checked);  // amounts written as text are numbers after all
+      check(full, checked);
     } catch (error) {
       if (error.name === "AbortError") return;
       fill(said, el("p", { class: "alert" }, error.message));
       fill(form);
     }
   };
-  const draw = (found) => {
-    const tasks = { regression: "a number to estimate", binary: "one of two classes", multiclass: `one of ${found.classes.length >= 12 ? "many" : found.classes.length} classes` };
+  const check = (found, checked) => {
     const leaks = found.warnings.filter((w) => w.kind === "leak");
-    fill(said,
-      el("p", {}, "It is ", el("strong", {}, tasks[found.task]), ` (${found.reason}); ${count(found.features)} columns to learn from, ${count(found.rows)} rows.`),
+    fill(checked,
+      el("p", {}, `${count(found.features)} columns to learn from, ${count(found.rows)} rows with a value.`),
       leaks.slice(0, 3).map((w) => el("p", { class: "alert" }, w.text)),
       found.notes.length ? el("details", {}, el("summary", {}, found.notes.length === 1 ? "A note on how the table is read" : `${found.notes.length} notes on how the table is read`), el("ul", { class: "plain small" }, found.notes.map((text) => el("li", {}, text)))) : null);
+  };
+  const draw = (found, checked) => {
+    const tasks = { regression: "a number to estimate", binary: "one of two classes", multiclass: `one of ${found.n_classes} classes` };
+    fill(said, el("p", {}, "It is ", el("strong", {}, tasks[found.task]), ` (${found.reason}).`), checked);
     const fields = app.state.forms.compare.fields.filter((field) => field.name !== "target" && (field.name !== "cost" || found.task === "binary"))
       .map((field) => field.name === "metric" ? { ...field, choices: found.metrics.map((m) => m.name), labels: Object.fromEntries(found.metrics.map((m) => [m.name, m.label])) } : field);
     fill(form, formOf(fields, {
