@@ -6,6 +6,7 @@ A notebook shows them; elsewhere they are saved as SVG, which needs nothing, or 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -136,14 +137,26 @@ def _shown(model: Any, X: Any, y: Any) -> Shown:
     if X is not None:
         X, y = _read(X, y)
     if hasattr(model, "named_steps"):
-        X = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
-        return _shown_alone(model.steps[-1][1], X, y)
-    return _shown_alone(model, X, y)
+        before = model[:-1] if len(model.steps) > 1 else None
+        return _shown_behind(before, model.steps[-1][1], X, y)
+    if hasattr(model, "encoder_") and hasattr(model, "model_"):
+        return _shown_behind(model.encoder_, model.model_, X, y)
+    return _shown_alone(model, X, y, column_names(model))
 
 
-def _shown_alone(model: Any, X: Any, y: Any) -> Shown:
-    rows = None if X is None else _numbers_of(X)
+def _shown_behind(before: Any, model: Any, X: Any, y: Any) -> Shown:
+    """Return a model that sees what other steps make of the rows."""
     names = column_names(model)
+    if before is None:
+        return _shown_alone(model, X, y, names)
+    with suppress(AttributeError, ValueError, TypeError):  # a step that cannot name what it makes
+        made = [str(name) for name in before.get_feature_names_out()]
+        names = made if len(made) == len(names) else names
+    return _shown_alone(model, None if X is None else before.transform(X), y, names)
+
+
+def _shown_alone(model: Any, X: Any, y: Any, names: list[str]) -> Shown:
+    rows = None if X is None else _numbers_of(X)
     if not names and rows is not None:
         names = [f"x{j}" for j in range(rows.shape[1])]
     return Shown(model, X, rows, y, names)
