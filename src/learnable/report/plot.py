@@ -27,6 +27,11 @@ from .predictions import Shown, predictions
 
 _MOST_ROWS: Final = 20_000  # rows to look at: more would not be seen
 _MOST_WIDTH: Final = 1000.0  # of figures side by side
+#: Colours that suit light and dark pages, made from the colour of the page's text.
+_COLOURS: Final = (
+    "--ln-rule:color-mix(in srgb,currentColor 16%,transparent);"
+    "--ln-muted:color-mix(in srgb,currentColor 62%,transparent);--ln-accent:#12907f"
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Plot:
     def _repr_html_(self) -> str:
         """Return the figures for a notebook, in the colours of its page."""
         width, _ = size_of(self.svg)
-        return f'<div style="max-width:{width:.0f}px;overflow-x:auto">{self.svg}</div>'
+        return f'<div style="max-width:{width:.0f}px;overflow-x:auto;{_COLOURS}">{self.svg}</div>'
 
     def _repr_svg_(self) -> str:
         return standalone(self.svg)
