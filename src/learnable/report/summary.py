@@ -111,14 +111,12 @@ def summary(model: Any, X: Any = None, y: Any = None) -> Summary:
     >>> print(ln.summary(model))
     Ridge, fitted to 4 rows and 1 column
     <BLANKLINE>
-      Settings        alpha=0.5
-      Solved          solved to 1e-16: the defining equations hold to a relative ...
-      Effort          1 iteration, ... s
-      intercept       0.15
-    <BLANKLINE>
+      Settings   alpha=0.5
+      Solved     solved to ...
+    ...
       Coefficients, the largest first
       column  coefficient
-      x0             0.95...
+      x0           0.9545
     """
     if not hasattr(model, "get_params"):
         return _of_result(model)
