@@ -175,6 +175,27 @@ def test_a_pipeline_and_a_users_own_function_are_one_fit(terminal):
     assert "Slow" in terminal.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("module", "is_shown"),
+    [
+        ("learnable.cli.fit", True),
+        ("learnable.meta.table_model", True),
+        ("notebook", True),
+        ("learnable.evaluation.comparison.race", False),
+        ("sklearn.model_selection._validation", False),
+        ("joblib.parallel", False),
+        ("distributed.worker", False),
+        ("multiprocessing.pool", False),
+    ],
+)
+def test_who_called_decides(terminal, module, is_shown):
+    code = compile("def call(model, X, y):\n    return model.fit(X, y)\n", module, "exec")
+    space = {"__name__": module}
+    exec(code, space)
+    space["call"](Slow(), X, Y)
+    assert ("Slow" in terminal.getvalue()) == is_shown
+
+
 def test_models_that_report_by_themselves_are_left_alone(terminal):
     model = Slow()
     model.verbose = 1

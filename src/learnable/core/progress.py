@@ -34,7 +34,9 @@ _TICK: Final = 0.2  # seconds between two looks at the fit
 _IDLE: Final = 300  # ticks without a fit after which the watcher ends: a minute
 _WIDTH: Final = 10  # characters of the bar
 #: Modules through which a single fit may pass on its way from the user to the model.
-_PASSAGES: Final = ("sklearn.callback", "sklearn.base", "sklearn.utils", "sklearn.pipeline")
+_PASSAGES: Final = (
+    "sklearn.callback", "sklearn.base", "sklearn.utils", "sklearn.pipeline", "learnable.cli", "learnable.__main__",
+)  # fmt: skip
 _SINGLE: Final = ("learnable.meta.table_model", "learnable.meta.scaled_target")
 #: Modules whose calls are parts of something larger.
 _LARGER: Final = ("sklearn.", "joblib.", "learnable.", "dask.", "distributed.", "concurrent.", "multiprocessing.")
