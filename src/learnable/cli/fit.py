@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from . import options
+from . import completion, options
 from .tables import DEMO_TARGETS, load_table, output_file
 
 _RESTARTS = 2
@@ -26,11 +26,24 @@ def fit(
     data: options.Data,
     target: options.Target = None,
     model: Annotated[
-        str, typer.Option("--model", "-m", metavar="NAME", help="Which model; `learnable models` lists them.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help="Which model; `learnable models` lists them.",
+            autocompletion=completion.model_names,
+        ),
     ] = "",
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", metavar="KEY=VALUE", help="A parameter of the model (may be repeated)."),
+        typer.Option(
+            "--set",
+            "-s",
+            metavar="KEY=VALUE",
+            help="A parameter of the model (may be repeated).",
+            autocompletion=completion.model_parameters,
+        ),
     ] = None,
     intervals: Annotated[
         str,

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from .completion import columns, tables
+
 
 def process_age() -> float:
     """Return for how many seconds this process has been running."""
@@ -62,22 +64,28 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
+        autocompletion=tables,
         help="A CSV, Parquet, Arrow, JSON or Excel file, a glob in quotes, a folder of them, - for standard input, or "
         "a built-in table: demo:houses, demo:tumours.",
     ),
 ]
-Target = Annotated[str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")]
+Target = Annotated[
+    str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.", autocompletion=columns)
+]
 Groups = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
+        autocompletion=columns,
         help="Rows with equal values here stay together in every split; with --time, each value is a series.",
     ),
 ]
 Time = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Train on earlier rows, test on later ones, by this column of dates or numbers."
+        metavar="COLUMN",
+        autocompletion=columns,
+        help="Train on earlier rows, test on later ones, by this column of dates or numbers.",
     ),
 ]
 DayFirst = Annotated[
@@ -97,11 +105,16 @@ Task = Annotated[
     str | None,
     typer.Option(metavar="TASK", help="regression or classification; by default the target's values decide."),
 ]
-Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Leave this column out (may be repeated).")]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", autocompletion=columns, help="Leave this column out (may be repeated)."),
+]
 Keep = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COLUMN", help="Learn from this column although it looks like an identifier (may be repeated)."
+        metavar="COLUMN",
+        autocompletion=columns,
+        help="Learn from this column although it looks like an identifier (may be repeated).",
     ),
 ]
 Seed = Annotated[

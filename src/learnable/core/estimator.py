@@ -397,7 +397,7 @@ def _rows_of(table: Any) -> int:
     """Return the number of rows of what a door has read; 0 where it does not say."""
     counted = getattr(table, "n_rows", None)
     if counted is None:
-        arrays = (getattr(table, name, None) for name in ("X", "y"))
+        arrays: list[Any] = [getattr(table, name, None) for name in ("X", "y")]
         counted = next((array.shape[0] for array in arrays if hasattr(array, "shape")), 0)
     return int(counted)
 

@@ -19,18 +19,24 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import wraps
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from .config import wants_progress
 from .threads import Background, on_main_thread
+
+R = TypeVar("R")
 
 PATIENCE: Final = 2.0  #: seconds after which the line appears
 _TICK: Final = 0.2  # seconds between two looks at the fit
 _IDLE: Final = 300  # ticks without a fit after which the watcher ends: a minute
 _WIDTH: Final = 10  # characters of the bar
 #: Modules through which a single fit may pass on its way from the user to the model.
-_PASSAGES: Final = ("sklearn.callback", "sklearn.base", "sklearn.utils", "sklearn.pipeline")
+_PASSAGES: Final = (
+    "sklearn.callback", "sklearn.base", "sklearn.utils", "sklearn.pipeline", "learnable.cli", "learnable.__main__",
+)  # fmt: skip
 _SINGLE: Final = ("learnable.meta.table_model", "learnable.meta.scaled_target")
 #: Modules whose calls are parts of something larger.
 _LARGER: Final = ("sklearn.", "joblib.", "learnable.", "dask.", "distributed.", "concurrent.", "multiprocessing.")
@@ -59,6 +65,7 @@ class Steps(NamedTuple):
 
 _ROUNDS: Final = Steps("round", "loss", "n_estimators", None)
 _EM: Final = Steps("step", "objective", None, None)
+_MODELS: Final = Steps("model", "", None, None)  # a step is the fit of a member
 #: By the name of a model's class or of one of its bases; a model that is not here drives a residual to `tol`.
 STEPS: Final[dict[str, Steps]] = {
     "Forest": Steps("tree", "", "n_estimators", None),
@@ -76,6 +83,9 @@ STEPS: Final[dict[str, Steps]] = {
     "LatentDirichletAllocation": Steps("pass", "objective", None, None),
     "PopulationStructure": _EM,
     "NMF": Steps("step", "change", None, "tol"),
+    "Bagging": _MODELS._replace(total="n_estimators"),
+    "_Blend": _MODELS,
+    "BinaryReduction": _MODELS,
     "ColumnSelector": Steps("column", "", None, None),
     "BestSubset": Steps("node", "gap", None, "tol"),
 }
@@ -98,18 +108,21 @@ class Line:
         self.started = time.perf_counter()
         self.iteration = 0
         self.value = math.nan
+        self.begun: tuple[float, int] | None = None  # seconds and number of the first step: reading rows is no step
         self.first: tuple[float, float] | None = None  # seconds and value when the goal was first seen ahead
         self.caller = caller
         self.in_notebook = _is_notebook(_stderr())
         self.shown: bool | None = None  # None before the two seconds have passed
-        self.is_due = False  # a notebook is drawn by the thread of the fit: output of others lands in other cells
+        self.is_due = False  # in a notebook the fit draws: output of a thread lands in the cell that started it
         self.width = 0  # characters on the screen
 
     def step(self, iteration: int, value: float) -> None:
         """Note a step."""
+        if self.begun is None:
+            self.begun = (self.seconds, iteration)
         self.iteration = iteration
         self.value = value
-        if self.is_due and on_main_thread():
+        if self.is_due:
             self.is_due = False
             self.draw()
 
@@ -148,9 +161,10 @@ class Line:
         return min(paces) if paces else None
 
     def _until_total(self, seconds: float) -> float | None:
-        if self.total is None or self.iteration < 1 or self.iteration > self.total:
+        if self.total is None or self.begun is None or not self.begun[1] < self.iteration <= self.total:
             return None
-        return seconds * (self.total - self.iteration) / self.iteration
+        began, first = self.begun
+        return (seconds - began) * (self.total - self.iteration) / (self.iteration - first)
 
     def _until_goal(self, seconds: float) -> float | None:
         """Return the time until the number reaches its goal if it goes on falling at the same rate (in logarithms)."""
@@ -215,13 +229,37 @@ if hasattr(os, "register_at_fork"):
 
 def open_line(estimator: Any, max_seconds: float | None) -> Line | None:
     """Return the line of a fit that begins, or None if nobody would see it."""
-    if _watcher.line is not None or not is_visible():
+    outer = _watcher.line
+    if outer is not None:
+        if outer.steps.unit == _MODELS.unit:
+            outer.step(outer.iteration + 1, math.nan)
+        return None
+    if not is_visible():
         return None
     if getattr(estimator, "verbose", 0) or "_skl_callbacks" in vars(estimator):
         return None  # it reports by itself
     line = Line(estimator, max_seconds, sys._getframe(1))
     _watcher.watch(line)
     return line
+
+
+def shows_progress(fit: Callable[..., R]) -> Callable[..., R]:
+    """Let a fit that is no `Estimator.fit` show how far it is; decorates the method."""
+
+    @wraps(fit)
+    def shown(self: Any, *args: Any, **params: Any) -> R:
+        line = open_line(self, None)
+        if line is None:
+            return fit(self, *args, **params)
+        try:
+            result = fit(self, *args, **params)
+        except BaseException:
+            line.close(finished=False)
+            raise
+        line.close(finished=True)
+        return result
+
+    return shown
 
 
 def is_visible() -> bool:

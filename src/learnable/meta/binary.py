@@ -27,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import N_JOBS, Declared, Matches, Rule, check_parameters, fitted, param
 from ..core.errors import ModelFileError, ParameterError
 from ..core.estimator import Certificate
+from ..core.progress import shows_progress
 from ..data.door import is_frame
 from ..data.rows import ClassTable, read_classes, take_rows, weight_keyword
 
@@ -71,6 +72,7 @@ class BinaryReduction(ClassifierMixin, MetaEstimatorMixin, Declared, ABC):
     )
     classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
 
+    @shows_progress
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit one model for each binary problem.
 

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..core.declare import Declared, Matches, check_fitted, check_parameters, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate
+from ..core.progress import shows_progress
 from ..data.door import require_target
 
 Array = NDArray[np.float64]
@@ -118,6 +119,7 @@ class _Blend(MetaEstimatorMixin, Declared):
         "`closed-form`: that the weights add up to one; `verify` checks every member's own certificate too.",
     )
 
+    @shows_progress
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit every member to all rows.
 

@@ -184,13 +184,13 @@ class _Painter:
         if dots and stroke is not None:
             at = np.array(dots)
             alpha = opacity * float(style.get("stroke-opacity", 1.0))
-            look = {"color": stroke, "alpha": alpha, "markersize": width, "markeredgewidth": 0.0}
+            look: dict[str, Any] = {"color": stroke, "alpha": alpha, "markersize": width, "markeredgewidth": 0.0}
             self.ax.add_line(Line2D(at[:, 0], at[:, 1], linestyle="", marker="o", zorder=self.order, **look))
         lines = [piece for piece in pieces if piece[2] or np.ptp(piece[0], axis=0).max() > 0]
         if not lines:
             return
         vertices: list[Array] = []
-        codes: list[int] = []
+        codes: list[Any] = []
         for points, curved, closed in lines:
             vertices += list(place(points))
             codes += [Path.MOVETO] + [Path.CURVE4 if curved else Path.LINETO] * (len(points) - 1)

@@ -6,6 +6,7 @@ A notebook shows them; elsewhere they are saved as SVG, which needs nothing, or 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,11 @@ from .predictions import Shown, predictions
 
 _MOST_ROWS: Final = 20_000  # rows to look at: more would not be seen
 _MOST_WIDTH: Final = 1000.0  # of figures side by side
+#: Colours that suit light and dark pages, made from the colour of the page's text.
+_COLOURS: Final = (
+    "--ln-rule:color-mix(in srgb,currentColor 16%,transparent);"
+    "--ln-muted:color-mix(in srgb,currentColor 62%,transparent);--ln-accent:#12907f"
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +69,7 @@ class Plot:
     def _repr_html_(self) -> str:
         """Return the figures for a notebook, in the colours of its page."""
         width, _ = size_of(self.svg)
-        return f'<div style="max-width:{width:.0f}px;overflow-x:auto">{self.svg}</div>'
+        return f'<div style="max-width:{width:.0f}px;overflow-x:auto;{_COLOURS}">{self.svg}</div>'
 
     def _repr_svg_(self) -> str:
         return standalone(self.svg)
@@ -136,14 +142,26 @@ def _shown(model: Any, X: Any, y: Any) -> Shown:
     if X is not None:
         X, y = _read(X, y)
     if hasattr(model, "named_steps"):
-        X = X if X is None or len(model.steps) < 2 else model[:-1].transform(X)
-        return _shown_alone(model.steps[-1][1], X, y)
-    return _shown_alone(model, X, y)
+        before = model[:-1] if len(model.steps) > 1 else None
+        return _shown_behind(before, model.steps[-1][1], X, y)
+    if hasattr(model, "encoder_") and hasattr(model, "model_"):
+        return _shown_behind(model.encoder_, model.model_, X, y)
+    return _shown_alone(model, X, y, column_names(model))
 
 
-def _shown_alone(model: Any, X: Any, y: Any) -> Shown:
-    rows = None if X is None else _numbers_of(X)
+def _shown_behind(before: Any, model: Any, X: Any, y: Any) -> Shown:
+    """Return a model that sees what other steps make of the rows."""
     names = column_names(model)
+    if before is None:
+        return _shown_alone(model, X, y, names)
+    with suppress(AttributeError, ValueError, TypeError):  # a step that cannot name what it makes
+        made = [str(name) for name in before.get_feature_names_out()]
+        names = made if len(made) == len(names) else names
+    return _shown_alone(model, None if X is None else before.transform(X), y, names)
+
+
+def _shown_alone(model: Any, X: Any, y: Any, names: list[str]) -> Shown:
+    rows = None if X is None else _numbers_of(X)
     if not names and rows is not None:
         names = [f"x{j}" for j in range(rows.shape[1])]
     return Shown(model, X, rows, y, names)

@@ -32,8 +32,9 @@ _STYLE: Final = Markup(
     ".ln-summary h4{margin:0;font-size:1.05em}.ln-summary p{margin:.2em 0}"
     ".ln-summary dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.1em 1.2em;margin:.4em 0}"
     ".ln-summary dt{opacity:.72}.ln-summary dd{margin:0;overflow-wrap:anywhere}"
-    ".ln-summary table{border-collapse:collapse;margin:.5em 0;background:none}"
-    ".ln-summary caption{text-align:left;font-weight:650;padding:.2em 0;color:inherit;caption-side:top}"
+    ".ln-summary table{font:inherit;border-collapse:collapse;margin:.5em 0;background:none}"
+    ".ln-summary caption{text-align:left;font-weight:650;padding:.2em 0;color:inherit;caption-side:top;"
+    "white-space:nowrap}"
     ".ln-summary th,.ln-summary td{padding:.1em .9em .1em 0;text-align:right;background:none;color:inherit}"
     ".ln-summary th{font-weight:400;opacity:.72}"
     ".ln-summary th:first-child,.ln-summary td:first-child,.ln-summary .ln-left{text-align:left}"
@@ -110,20 +111,18 @@ def summary(model: Any, X: Any = None, y: Any = None) -> Summary:
     >>> print(ln.summary(model))
     Ridge, fitted to 4 rows and 1 column
     <BLANKLINE>
-      Settings        alpha=0.5
-      Solved          solved to 1e-16: the defining equations hold to a relative ...
-      Effort          1 iteration, ... s
-      intercept       0.15
-    <BLANKLINE>
+      Settings   alpha=0.5
+      Solved     solved to ...
+    ...
       Coefficients, the largest first
       column  coefficient
-      x0             0.95...
+      x0           0.9545
     """
     if not hasattr(model, "get_params"):
         return _of_result(model)
     check_is_fitted(model)
     inner = _inner_of(model)
-    names = column_names(inner)
+    names = _names_of(model, inner)
     found = grids(inner, names)
     inference = _inference(inner, X, y) if inner is model else None
     if inference is not None:
@@ -137,14 +136,31 @@ def summary(model: Any, X: Any = None, y: Any = None) -> Summary:
 
 
 def _inner_of(model: Any) -> Any:
-    """Return the last step of a pipeline: the model that was fitted."""
-    return model.steps[-1][1] if hasattr(model, "steps") and hasattr(model, "named_steps") else model
+    """Return the model that sees the numbers: the last step of a pipeline, the model behind an encoder."""
+    if hasattr(model, "steps") and hasattr(model, "named_steps"):
+        return model.steps[-1][1]
+    return model.model_ if hasattr(model, "encoder_") and hasattr(model, "model_") else model
+
+
+def _names_of(model: Any, inner: Any) -> list[str]:
+    """Return the names of the columns that the inner model sees, as well as they are known."""
+    names = column_names(inner)
+    before = getattr(model, "encoder_", None)
+    if before is None and inner is not model and len(model.steps) > 1:
+        before = model[:-1]
+    if before is not None and not hasattr(inner, "feature_names_in_"):
+        with suppress(AttributeError, ValueError, TypeError):  # a step that cannot name what it makes
+            named = [str(name) for name in before.get_feature_names_out()]
+            names = named if len(named) == len(names) else names
+    return names
 
 
 def _title(model: Any, inner: Any) -> str:
     name = type(inner).__name__
-    if inner is not model:
+    if hasattr(model, "named_steps"):
         name = " → ".join(type(step).__name__ for _, step in model.steps)
+    elif inner is not model:
+        name = f"{type(model).__name__}: {name} on an encoded table"
     n_rows = rows_of(inner)
     n_columns = getattr(model, "n_features_in_", getattr(inner, "n_features_in_", None))
     table = [_count(n_rows, "row")] if n_rows else []

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ...core.certificate import Certificate
 from ...core.declare import N_JOBS, RANDOM_STATE, Boolean, Declared, Number, check_parameters, fitted, optional, param
 from ...core.errors import DataError, ParameterError
+from ...core.progress import shows_progress
 from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
 from ...data.door import Target, is_frame, match_columns, read_target, read_values, take_named_columns
@@ -147,6 +148,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     estimators_: list[Any] = fitted("list of estimators", "The members.")
     estimators_features_: list[Rows] = fitted("list of arrays", "The columns of each member.")
 
+    @shows_progress
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
         """Fit every member on a bag of its own.
 
