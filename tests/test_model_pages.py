@@ -58,6 +58,13 @@ def test_text_is_escaped_and_names_are_linked():
     assert html.count("<li>") == 2
 
 
+def test_the_first_mention_of_a_model_becomes_a_link():
+    html = "<h1><code>Ridge</code></h1><pre><code>Lasso</code></pre><p><code>Ridge</code> <code>Ridge</code></p>"
+    link = '<a href="../models/Ridge.html"><code>Ridge</code></a>'
+    assert pages.linked(html) == html.replace("<p><code>Ridge</code>", f"<p>{link}")
+    assert pages.linked('<a href="x"><code>SVC</code></a>') == '<a href="x"><code>SVC</code></a>'
+
+
 def test_entries_with_several_names_and_without_a_type_are_kept():
     assert ds.entries("a, b : int\n    Two.\n\n    More.\nc\n    Three.") == [
         ("a, b", "int", "Two.\n\nMore."),

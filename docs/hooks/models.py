@@ -41,9 +41,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Put in the parts that are HTML already."""
+    """Put in the parts that are HTML already; in guides, link the first mention of a model to its page."""
     parts = PARTS.get(page.file.src_uri)
-    return html if parts is None else MARK.sub(lambda match: parts[int(match[1])], html)
+    if parts is not None:
+        return MARK.sub(lambda match: parts[int(match[1])], html)
+    return _maker("pages").linked(html) if page.file.src_uri.startswith("guide/") else html
 
 
 def _add(files: Any, config: Any, uri: str, text: str, level: Any = InclusionLevel.NOT_IN_NAV) -> None:

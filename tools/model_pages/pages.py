@@ -70,6 +70,7 @@ ROLES = {
     "regressor": "numbers",
 }
 COST = re.compile(r"\bO\(|(?<!term )[Mm]emory|megabytes|[Tt]ime:|\bbytes\b|GB\b|[Rr]ead once|larger than memory")
+CLOSED = re.compile(r"(<a\b.*?</a>|<pre\b.*?</pre>|<h[1-6]\b.*?</h[1-6]>)", re.DOTALL)
 #: Models whose docstring leaves time and memory to another one.
 LIKE = {
     "DecisionTreeRegressor": "DecisionTreeClassifier",
@@ -331,6 +332,19 @@ def _module_text(cls: Any) -> str:
     text = re.sub(r"^#+ ", "", text, flags=re.MULTILINE)
     # Angle brackets in formulas are no markup.
     return re.sub(r"<(?=[^\s>]*>)", "&lt;", text)
+
+
+def linked(html: str) -> str:
+    """Link each model's name, written as code, where it is first mentioned outside of links, headings and blocks."""
+    links = links_from("guide")
+
+    def to_link(match: re.Match[str]) -> str:
+        address = links.pop(match[1], None)
+        return match[0] if address is None else f'<a href="{address}">{match[0]}</a>'
+
+    pieces = CLOSED.split(html)  # every second one is a link, a heading or a block of code
+    pieces[::2] = [re.sub(r"<code>(\w+)</code>", to_link, piece) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def index(found: Mapping[str, Mapping[str, Any]]) -> str:
