@@ -224,7 +224,9 @@ def page(name: str, found: Mapping[str, Any], others: list[str]) -> Page:
             lines += [f"## {heading}", part(ds.listed(doc[section], links))]
     lines.append("## Methods")
     for method in ds.methods(cls):
-        lines += [f"### {method} {{ #{method} }}", part(ds.described(getattr(cls, method), method, links))]
+        # Many models share a method's text: the search would list it once for each of them.
+        body = f"<div data-search-exclude>{ds.described(getattr(cls, method), method, links)}</div>"
+        lines += [f"### {method} {{ #{method} data-search-exclude }}", part(body)]
     everyday = ", ".join(f"<code>{method}</code>" for method in ds.EVERYDAY if hasattr(cls, method))
     lines.append(part(f"<p>And what scikit-learn gives every estimator: {everyday}.</p>"))
     for section in ("Notes", "References", "See Also"):
@@ -241,7 +243,7 @@ def framed(figure: str, words: str = "") -> str:
     width = re.search(r'viewBox="0 0 ([\d.]+)', figure)
     most = 480.0 if width is None else min(600.0, 1.25 * float(width[1]))
     below = f"<figcaption>{escape(words)}</figcaption>" if words else ""
-    return f'<figure class="drawn model" style="max-width: {most:.0f}px">{figure}{below}</figure>'
+    return f'<figure class="drawn model" data-search-exclude style="max-width: {most:.0f}px">{figure}{below}</figure>'
 
 
 def _glance(name: str, cls: Any, found: Mapping[str, Any]) -> str:
