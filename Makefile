@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo check test test-full test-machines departures lint kernels kernels-trees kernels-others docs bench wheel clean
+.PHONY: demo check test test-full test-machines departures lint kernels kernels-trees kernels-others docs docs-check notebook bench wheel clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/learnable compare
@@ -52,6 +52,15 @@ wheel: $(VENV)/.installed-cli
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict
+
+# Every page in a browser, from the disk: width of a phone, links, console, network, search. Needs playwright and a Chromium.
+docs-check: docs
+	$(BIN)/python -m pip install --quiet playwright
+	$(BIN)/python -m tools.check_site site
+
+# The outputs of the notebook tour, on its page and in the notebook.
+notebook: $(VENV)/.installed-docs
+	$(BIN)/python -m tools.notebook
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks

@@ -75,9 +75,9 @@ def check_search(browser: Any, site: Path, word: str, expected: str) -> list[str
     page = context.new_page()
     page.goto((site / "index.html").resolve().as_uri())
     page.click(".md-search__input")
-    page.fill(".md-search__input", word)
+    page.locator(".md-search__input").press_sequentially(word)
     try:
-        page.wait_for_selector(f'.md-search-result__link[href*="{expected}"]', timeout=20_000)
+        page.wait_for_selector(f'.md-search-result__link[href*="{expected}"]', timeout=60_000)
         return []
     except Exception:
         return [f"search: {word!r} does not find {expected}"]

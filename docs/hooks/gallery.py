@@ -29,7 +29,7 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
             raise PluginError(f"{page.file.src_path}: no example draws the figure {match[1]!r}")
         drawn = FIGURES[match[1]]
         width = float(re.search(r'viewBox="0 0 ([\d.]+)', drawn)[1])  # its own units are about pixels
-        return f'<figure class="drawn" style="max-width: {1.2 * width:.0f}px">{drawn}</figure>'
+        return f'<figure class="drawn" data-search-exclude style="max-width: {1.2 * width:.0f}px">{drawn}</figure>'
 
     return ASKED.sub(to_figure, html)
 

@@ -14,6 +14,8 @@ from mkdocs.structure.files import File, InclusionLevel
 ROOT = Path(__file__).parents[2]
 PARTS: dict[str, list[str]] = {}
 FOUND: dict[str, Any] = {}
+#: Factors of the search, by folder or page: first what explains, last what only lists.
+BOOST = {"start": 4.0, "guide": 3.0, "models": 2.0, "reference": 0.5, "coverage.md": 0.1, "departures.md": 0.1}
 MARK = re.compile(r"<!-- part: (\d+) -->")
 
 
@@ -32,7 +34,9 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Write out what a page of the reference asks for by `::: module`."""
+    """Write out what a page of the reference asks for by `::: module`; tell the search what readers look for first."""
+    place = page.file.src_uri.partition("/")[0]
+    page.meta.setdefault("search", {}).setdefault("boost", BOOST.get(place, 1.0))
     if "\n::: " not in markdown:
         return markdown
     made = _maker("reference").expand(markdown)
@@ -41,9 +45,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Put in the parts that are HTML already."""
+    """Put in the parts that are HTML already; in guides, link the first mention of a model to its page."""
     parts = PARTS.get(page.file.src_uri)
-    return html if parts is None else MARK.sub(lambda match: parts[int(match[1])], html)
+    if parts is not None:
+        return MARK.sub(lambda match: parts[int(match[1])], html)
+    return _maker("pages").linked(html) if page.file.src_uri.startswith("guide/") else html
 
 
 def _add(files: Any, config: Any, uri: str, text: str, level: Any = InclusionLevel.NOT_IN_NAV) -> None:

@@ -13,6 +13,10 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonConsoleLexer
+
 SECTION = re.compile(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", re.MULTILINE)
 CODE = re.compile(r"`+([^`]+)`+")
 #: Methods that scikit-learn gives to every estimator.
@@ -68,6 +72,10 @@ def prose(text: str, links: Mapping[str, str] | None = None) -> str:
             continue
         if all(line.startswith("    ") for line in lines):
             parts.append(f'<pre class="formula">{escape(textwrap.dedent(block), quote=False)}</pre>')
+        elif all(line.lstrip().startswith("|") for line in lines):
+            parts.append(_table(lines, links))
+        elif block.strip().startswith("$$") and block.strip().endswith("$$"):
+            parts.append(_formula(block.strip().strip("$")))
         elif re.match(r"(-|\d\.) ", lines[0]):
             items = re.split(r"\n(?=(?:-|\d\.) )", "\n".join(lines))
             shown = "".join(f"<li>{inline(_joined(item[2:]), links)}</li>" for item in items)
@@ -124,7 +132,8 @@ def described(function: Any, name: str, links: Mapping[str, str] | None = None) 
 
 def example(text: str) -> str:
     """Return a session of Python as HTML."""
-    return f'<div class="highlight"><pre><code>{escape(text.strip(), quote=False)}</code></pre></div>'
+    shown = highlight(text.strip(), PythonConsoleLexer(), HtmlFormatter(nowrap=True))
+    return f'<div class="highlight"><pre><code>{shown}</code></pre></div>'
 
 
 def methods(cls: Any) -> list[str]:
@@ -138,6 +147,26 @@ def methods(cls: Any) -> list[str]:
                 names.append(name)
     names = [name for name in names if callable(getattr(cls, name, None))]
     return sorted(names, key=lambda name: name != "fit")
+
+
+def _table(lines: list[str], links: Mapping[str, str] | None) -> str:
+    """Return a table of Markdown as HTML; the second line only separates the head."""
+    rows = [re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in lines]
+    tags = ["th"] + ["td"] * (len(rows) - 2)
+    shown = [
+        "".join(f"<{tag}>{inline(cell.strip(), links)}</{tag}>" for cell in row)
+        for tag, row in zip(tags, [rows[0], *rows[2:]], strict=True)
+    ]
+    return "<table>" + "".join(f"<tr>{row}</tr>" for row in shown) + "</table>"
+
+
+def _formula(tex: str) -> str:
+    """Return a formula as MathML, or as it is written where latex2mathml is not installed."""
+    try:
+        from latex2mathml.converter import convert
+    except ImportError:
+        return f'<pre class="formula">{escape(tex, quote=False)}</pre>'
+    return str(convert(tex.strip(), display="block"))
 
 
 def _default(value: Any) -> str:

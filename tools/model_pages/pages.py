@@ -61,8 +61,25 @@ KINDS = {
     "none": "nothing",
 }
 TARGETS = {"counts": "counts", "positive": "numbers above zero", "several": "several numbers per row"}
-COST = re.compile(r"\bO\(|[Mm]emory|megabytes|[Tt]ime:|\bbytes\b|GB\b|[Rr]ead once|larger than memory")
-PARTS = re.compile(r"<!-- part: (\d+) -->")
+#: What models outside the registry's tasks give, by scikit-learn's word for their kind.
+ROLES = {
+    "clusterer": "clusters",
+    "density_estimator": "a density",
+    "outlier_detector": "unusual rows",
+    "classifier": "classes",
+    "regressor": "numbers",
+}
+COST = re.compile(r"\bO\(|(?<!term )[Mm]emory|megabytes|[Tt]ime:|\bbytes\b|GB\b|[Rr]ead once|larger than memory")
+CLOSED = re.compile(r"(<a\b.*?</a>|<pre\b.*?</pre>|<h[1-6]\b.*?</h[1-6]>)", re.DOTALL)
+#: Models whose docstring leaves time and memory to another one.
+LIKE = {
+    "DecisionTreeRegressor": "DecisionTreeClassifier",
+    "OrthogonalMatchingPursuitCV": "OrthogonalMatchingPursuit",
+    "SpectralClustering": "SpectralEmbedding",
+    "RNNClassifier": "LSTMClassifier",
+    "RNNRegressor": "LSTMRegressor",
+    "RidgeClassifierCV": "RidgeCV",
+}
 
 
 class Page(NamedTuple):
@@ -100,8 +117,7 @@ def links_from(folder: str) -> dict[str, str]:
 def takes(name: str, found: Mapping[str, Any]) -> dict[str, bool | None]:
     """Return what a model takes and gives, as its tags, methods and a trial with a file tell."""
     cls = resolve(REGISTRY[name].path)
-    needed = [p for p in inspect.signature(cls).parameters.values() if p.default is p.empty and p.kind not in (2, 4)]
-    tags = None if needed else cls().__sklearn_tags__()
+    tags = None if needs_model(cls) else cls().__sklearn_tags__()
     fit = inspect.signature(cls.fit).parameters
     taken = found.get("files")
     return {
@@ -115,20 +131,29 @@ def takes(name: str, found: Mapping[str, Any]) -> dict[str, bool | None]:
 
 
 def tasks_of(name: str) -> str:
-    """Return what a model predicts, in words."""
+    """Return what a model gives, in words."""
     traits = REGISTRY[name].traits
-    if traits is None:
-        cls = resolve(REGISTRY[name].path)
-        for method, words in (("predict_interval", "numbers, with intervals"), ("transform", "new columns")):
-            if hasattr(cls, method):
-                return words
-        return "groups" if hasattr(cls, "labels_") or "Means" in name or "Clustering" in name else ""
-    if traits.targets in TARGETS:
+    if traits is not None and traits.targets in TARGETS:
         return TARGETS[traits.targets]
-    words = {"regression": "numbers", "binary": "two classes", "multiclass": "many classes"}
-    if {"binary", "multiclass"} <= set(traits.tasks):
-        return "classes"
-    return ", ".join(words[task] for task in traits.tasks)
+    if traits is not None:
+        words = {"regression": "numbers", "binary": "two classes", "multiclass": "many classes"}
+        both = {"binary", "multiclass"} <= set(traits.tasks)
+        return "classes" if both else ", ".join(words[task] for task in traits.tasks)
+    if name.endswith("HMM"):
+        return "hidden states"
+    cls = resolve(REGISTRY[name].path)
+    role = None if needs_model(cls) else cls().__sklearn_tags__().estimator_type
+    if role in ROLES:
+        return ROLES[role]
+    if needs_model(cls):
+        return "as the model inside"
+    return "neighbours" if name == "NearestNeighbors" else "new columns"
+
+
+def needs_model(cls: Any) -> bool:
+    """Tell whether a class is built around another model."""
+    arguments = inspect.signature(cls).parameters.values()
+    return any(p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in arguments)
 
 
 def summary_of(name: str) -> str:
@@ -199,7 +224,9 @@ def page(name: str, found: Mapping[str, Any], others: list[str]) -> Page:
             lines += [f"## {heading}", part(ds.listed(doc[section], links))]
     lines.append("## Methods")
     for method in ds.methods(cls):
-        lines += [f"### {method} {{ #{method} }}", part(ds.described(getattr(cls, method), method, links))]
+        # Many models share a method's text: the search would list it once for each of them.
+        body = f"<div data-search-exclude>{ds.described(getattr(cls, method), method, links)}</div>"
+        lines += [f"### {method} {{ #{method} data-search-exclude }}", part(body)]
     everyday = ", ".join(f"<code>{method}</code>" for method in ds.EVERYDAY if hasattr(cls, method))
     lines.append(part(f"<p>And what scikit-learn gives every estimator: {everyday}.</p>"))
     for section in ("Notes", "References", "See Also"):
@@ -216,7 +243,7 @@ def framed(figure: str, words: str = "") -> str:
     width = re.search(r'viewBox="0 0 ([\d.]+)', figure)
     most = 480.0 if width is None else min(600.0, 1.25 * float(width[1]))
     below = f"<figcaption>{escape(words)}</figcaption>" if words else ""
-    return f'<figure class="drawn model" style="max-width: {most:.0f}px">{figure}{below}</figure>'
+    return f'<figure class="drawn model" data-search-exclude style="max-width: {most:.0f}px">{figure}{below}</figure>'
 
 
 def _glance(name: str, cls: Any, found: Mapping[str, Any]) -> str:
@@ -224,9 +251,7 @@ def _glance(name: str, cls: Any, found: Mapping[str, Any]) -> str:
     facts = takes(name, found)
     words = {True: "yes", False: "no", None: "as the model inside"}
     cards = []
-    task = tasks_of(name)
-    if task:
-        cards.append(("predicts" if REGISTRY[name].traits else "gives", task))
+    cards.append(("predicts" if REGISTRY[name].traits else "gives", tasks_of(name)))
     cards += [(key, words[value]) for key, value in facts.items() if key in ("missing values", "sparse", "weights")]
     if facts["files"] is not None:
         cards.append(("files larger than memory", words[facts["files"]]))
@@ -269,20 +294,12 @@ def _proven(name: str, cls: Any, found: Mapping[str, Any], part: Any) -> list[st
 
 def _limits(name: str, text: str, found: Mapping[str, Any], links: Mapping[str, str]) -> str:
     """Return sentences about time, memory and what is refused."""
-    told = [
-        sentence
-        for block in re.split(r"\n\s*\n", text)
-        for sentence in re.split(r"(?<=\.) (?=[A-Z`])", ds._joined(block))
-        if COST.search(sentence)
-    ]
-    module = sys.modules[resolve(REGISTRY[name].path).__module__].__doc__ or ""
-    if not told:
-        told = [
-            sentence
-            for block in re.split(r"\n\s*\n", module)
-            for sentence in re.split(r"(?<=\.) (?=[A-Z`])", ds._joined(block))
-            if COST.search(sentence)
-        ]
+    told = cost_sentences(text)
+    for cls in resolve(REGISTRY[name].path).__mro__:  # the file of the class, then those of its bases
+        if not told and cls.__module__.startswith("learnable."):
+            told = cost_sentences(inspect.getdoc(cls) or "") or cost_sentences(
+                sys.modules[cls.__module__].__doc__ or ""
+            )
     rows = [ds.inline(sentence, links) for sentence in told]
     most = REGISTRY[name].most_rows
     if most:
@@ -292,9 +309,23 @@ def _limits(name: str, text: str, found: Mapping[str, Any], links: Mapping[str, 
         rows.append("It is fitted to files and Dask tables block by block, with the same result as in memory.")
     elif isinstance(taken, str):
         rows.append(f"A table that is streamed from disk is refused: <em>{escape(taken)}</em>")
-    if not rows:
-        rows.append("Time and memory are those of the models inside.")
+    if name in LIKE:
+        like = LIKE[name]
+        said = cost_sentences(inspect.getdoc(resolve(REGISTRY[like].path)) or "")
+        rows.insert(0, f'As <a href="{like}.html"><code>{like}</code></a>: {ds.inline(" ".join(said))}')
+    elif not told and family_of(name) in ("meta", "evaluation", "ensembles"):
+        rows.insert(0, "Time and memory are those of the model inside, times the number of its fits.")
+    elif not told:
+        rows.insert(0, "One number per row and column that is made; the rows themselves are not kept.")
     return "<ul>" + "".join(f"<li>{row}</li>" for row in rows) + "</ul>"
+
+
+def cost_sentences(text: str) -> list[str]:
+    """Return the sentences of a docstring that speak of time or memory."""
+    lead = ds.sections(inspect.cleandoc(text))[""]
+    blocks = re.split(r"\n\s*\n", lead)
+    sentences = [part for block in blocks for part in re.split(r"(?<=\.) (?=[A-Z`])", ds._joined(block))]
+    return [sentence for sentence in sentences if COST.search(sentence)]
 
 
 def _module_text(cls: Any) -> str:
@@ -303,6 +334,19 @@ def _module_text(cls: Any) -> str:
     text = re.sub(r"^#+ ", "", text, flags=re.MULTILINE)
     # Angle brackets in formulas are no markup.
     return re.sub(r"<(?=[^\s>]*>)", "&lt;", text)
+
+
+def linked(html: str) -> str:
+    """Link each model's name, written as code, where it is first mentioned outside of links, headings and blocks."""
+    links = links_from("guide")
+
+    def to_link(match: re.Match[str]) -> str:
+        address = links.pop(match[1], None)
+        return match[0] if address is None else f'<a href="{address}">{match[0]}</a>'
+
+    pieces = CLOSED.split(html)  # every second one is a link, a heading or a block of code
+    pieces[::2] = [re.sub(r"<code>(\w+)</code>", to_link, piece) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def index(found: Mapping[str, Mapping[str, Any]]) -> str:

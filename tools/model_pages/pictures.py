@@ -286,7 +286,7 @@ def draw_embedding(name: str, model: Any) -> tuple[str, str, Any]:
         X = X - X.min(axis=0)
     placed = model.fit_transform(X)
     quarter = np.searchsorted(np.quantile(along, [0.25, 0.5, 0.75]), along)
-    names = ["first quarter", "second", "third", "last"]
+    names = ["first", "second", "third", "last"]
     figure = cluster_scatter(
         placed[:, 0],
         placed[:, 1],
@@ -298,7 +298,7 @@ def draw_embedding(name: str, model: Any) -> tuple[str, str, Any]:
     )
     return (
         figure,
-        "300 points of an S-shaped band in space, in the plane that the model finds; colours follow the band.",
+        "300 points of an S-shaped band in space, in the plane that the model finds; colours are quarters.",
         model,
     )
 
