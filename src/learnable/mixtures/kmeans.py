@@ -39,7 +39,7 @@ from ..core.declare import (
     fitted,
     param,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, LostRowsError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
@@ -456,7 +456,11 @@ class _Climber:
         return em(Lloyd(None, self.spherical), self.space.blocks, [start], **options)
 
     def _measured(self, found: EMResult[Array]) -> _Summit:
-        return _Summit(found, *self.model._label_blocks(self.space.blocks, found.parameters))
+        try:
+            return _Summit(found, *self.model._label_blocks(self.space.blocks, found.parameters))
+        except LostRowsError as error:
+            error.kept = found.parameters
+            raise
 
     def _options(self, blur: float) -> dict[str, Any]:
         """Return what `em` is told; an inertia below `blur` is not known."""
