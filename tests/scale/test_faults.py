@@ -144,7 +144,7 @@ def test_partitions_without_another_source_are_told(client):
     model = KMeans(3, init=START, n_init=1)
     with (
         after(client, 25, killer(client)),
-        pytest.raises(LostRowsError, match="KMeans: a worker died, .* no other source"),
+        pytest.raises(LostRowsError, match=r"KMeans: a worker died, .* no other source"),
     ):
         model.fit(table)
     assert not hasattr(model, "cluster_centers_")
@@ -189,6 +189,6 @@ def full_disk(block):
 def test_a_full_disk_of_a_worker_is_told(client):
     model = Ridge().fit(X, Y)
     before = dict(vars(model))
-    with pytest.raises(DataError, match="Ridge: a partition could not be computed: the disk of a worker is full. Free"):
+    with pytest.raises(DataError, match=r"Ridge: a partition could not .* the disk of a worker is full\. Free"):
         model.fit(on_dask(X).map_blocks(full_disk, dtype=float), on_dask(Y))
     assert vars(model) == before
