@@ -1,9 +1,13 @@
-"""`python -m benchmarks [row or family ...] [--quick] [--repeats N] [--json FILE] [--markdown FILE] [--save]`."""
+"""`python -m benchmarks [row or family ...] [--quick] [--repeats N] [--json FILE] [--markdown FILE] [--save]`.
+
+`python -m benchmarks scaling` measures how costs grow (`scaling.py`).
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from pathlib import Path
 
@@ -62,4 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["scaling"]:
+        from .scaling import main as scaling
+
+        raise SystemExit(scaling(sys.argv[2:]))
     raise SystemExit(main())

@@ -349,3 +349,17 @@ def test_scores_are_those_of_scikit_learn(weight, frame, tmp_path):
 def test_a_copy_of_an_estimator_predicts_alike(frame, tmp_path):
     folder = write_parts(frame, tmp_path, 2)
     assert np.array_equal(copy.deepcopy(Sum()).predict(folder), Sum().predict(folder))
+
+
+def test_what_arrays_have_in_common_is_computed_once():
+    loads = []
+
+    def load(block_id=None):
+        loads.append(block_id[0])
+        return np.random.default_rng(block_id[0]).normal(size=(50, 3))
+
+    X = da.map_blocks(load, chunks=((50,) * 4, (3,)), dtype=float, meta=np.empty((0, 0)))
+    y = X.map_blocks(lambda block: block[:, 0], drop_axis=1, dtype=float, meta=np.empty(0))
+    loads.clear()
+    open_source("Model", X, y, None, "numeric").blocks.scanned()
+    assert sorted(loads) == [0, 1, 2, 3]

@@ -5,6 +5,7 @@ from .config import set_config as set_config
 from .errors import DataError as DataError
 from .errors import DataTypeError as DataTypeError
 from .errors import LearnableError as LearnableError
+from .errors import LostRowsError as LostRowsError
 from .errors import ModelFileError as ModelFileError
 from .errors import ParameterError as ParameterError
 from .errors import SeparableDataError as SeparableDataError

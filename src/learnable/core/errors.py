@@ -34,6 +34,15 @@ class NoRootError(LearnableError, ArithmeticError):
     """A root that was not found."""
 
 
+class LostRowsError(DataError):
+    """Rows that went away in the middle of a fit, with their worker or with the whole cluster.
+
+    `kept` is where the fit was by then, in the form in which the model takes a start; None if it had reached nothing.
+    """
+
+    kept: object = None
+
+
 class SeparableDataError(DataError):
     """A likelihood without a maximum: a linear rule separates the classes and nothing bounds the weights."""
 

@@ -7,6 +7,7 @@ the rows on the workers (`dask_kept.py`).
 
 from __future__ import annotations
 
+import errno
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, LearnableError
+from ..core.errors import DataError, LearnableError, LostRowsError
 from ..core.estimator import StopFlag
 from ..core.threads import one_thread_blas
 from .arrays import as_numbers
@@ -31,6 +32,9 @@ from .stream import check_targets, check_weights, codes_of, reweighted_block
 
 _PATIENCE = 60.0  # seconds without any worker after which a cluster counts as gone
 _POLL = 0.5
+#: Errors by which Dask says that futures, or the connection, are no more.
+_GONE = ("FutureCancelledError", "FuturesCancelledError", "CancelledError", "CommClosedError", "TimeoutError")
+_GONE_REASONS = ("restart", "connection-lost", "client-closed", "connection lost")
 _RETRIES = 3  # of a partition whose worker died or whose file could not be read
 
 
@@ -196,7 +200,7 @@ class DaskBlocks(ExternalBlocks):
         if client is None or not self._keeps(client):
             yield from run_on_partitions(self.owner, partial(_read_and_sum, self.read, work), self.parts, self._starts)
             return
-        with _told(self.owner) as gone:
+        with _told(self.owner, client) as gone:
             wait_for = partial(_result, client, gone=gone)
             yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES)
 
@@ -211,7 +215,7 @@ class DaskBlocks(ExternalBlocks):
             parts = [call(self.read, part, number) for number, part in enumerate(self.parts)]
             return list(client.compute(parts, retries=_RETRIES))
 
-        with _told(self.owner):
+        with _told(self.owner, client):
             return self._kept.keep(client, load, n_bytes)
 
     def each(self, statistic: Callable[[Block], Any]) -> Iterator[Any]:
@@ -329,7 +333,7 @@ def current_client() -> Any:
 def _on_cluster(owner: str, client: Any, tasks: list[Any]) -> Iterator[Any]:
     futures: list[Any] = []
     waiting = iter(tasks)
-    with _told(owner) as gone:
+    with _told(owner, client) as gone:
         try:
             # Only some partitions at a time, in order: sums that wait for their turn fill the workers' memory.
             window = 2 + 2 * sum(client.nthreads().values())
@@ -346,13 +350,15 @@ def _on_cluster(owner: str, client: Any, tasks: list[Any]) -> Iterator[Any]:
 
 
 @contextmanager
-def _told(owner: str) -> Iterator[str]:
+def _told(owner: str, client: Any) -> Iterator[str]:
     """Say in the estimator's name what went wrong on the cluster; gives the words for a cluster that is gone."""
     gone = f"{owner}: the Dask cluster went away before the work was done. Start it again, and repeat the call."
     try:
         yield gone
     except (LearnableError, BadCellError, KeyboardInterrupt, GeneratorExit):
         raise
+    except _TaskError as error:
+        raise DataError(f"{owner}: a partition could not be computed: {error}") from error.__cause__
     except BaseException as error:
         kind = type(error).__name__
         if kind == "KilledWorker":
@@ -360,11 +366,19 @@ def _told(owner: str) -> Iterator[str]:
                 f"{owner}: workers died again and again over one partition, most likely for want of memory; use "
                 "smaller partitions or larger workers."
             ) from error
-        if kind in ("FutureCancelledError", "CancelledError", "CommClosedError", "TimeoutError") or isinstance(
-            error, OSError
-        ):
-            raise DataError(gone) from error
+        closed = getattr(client, "status", "running") not in ("running", "connecting")
+        if kind.startswith("Future") and not closed and not any(reason in str(error) for reason in _GONE_REASONS):
+            raise LostRowsError(
+                f"{owner}: a worker died, and Dask cannot compute again the partitions that it held, because they were "
+                "sent there and have no other source. Load them again, from files for example, and repeat the call."
+            ) from error
+        if closed or kind in _GONE or isinstance(error, OSError):
+            raise LostRowsError(gone) from error
         raise DataError(f"{owner}: a partition could not be computed: {_first_line(error)}") from error
+
+
+class _TaskError(Exception):
+    """An operating-system error of a task, which is not one of the connection to the cluster."""
 
 
 def _result(client: Any, future: Any, gone: str) -> Any:
@@ -376,14 +390,24 @@ def _result(client: Any, future: Any, gone: str) -> Any:
         except TimeoutError:
             if future.done():
                 return future.result()  # it came in just now, or the timeout is the task's own
+        except OSError as error:
+            if type(error).__name__ in _GONE or getattr(future, "status", "") != "error":
+                raise
+            raise _TaskError(_disk_words(error)) from error
         if client.status not in ("running", "connecting"):
-            raise DataError(gone)
+            raise LostRowsError(gone)
         if client.scheduler_info()["workers"]:
             deserted = None
         else:
             deserted = deserted or time.monotonic()
             if time.monotonic() - deserted > _PATIENCE:
-                raise DataError(gone)
+                raise LostRowsError(gone)
+
+
+def _disk_words(error: OSError) -> str:
+    if error.errno == errno.ENOSPC:
+        return "the disk of a worker is full. Free it, or give the workers another local_directory."
+    return _first_line(error)
 
 
 def _first_line(error: BaseException) -> str:

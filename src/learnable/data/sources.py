@@ -119,7 +119,8 @@ def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -
     else:
         X = _whole_rows(owner, X)
         n_columns = int(X.shape[1])
-        parts = X.to_delayed().ravel().tolist()
+        # Not optimised one by one: what X and y have in common, such as loading the rows, is then done once per pass.
+        parts = X.to_delayed(optimize_graph=False).ravel().tolist()
     if n_columns == 0:
         raise DataError(f"{owner}: X has no columns. Pass at least one feature.")
     if target != "none":
@@ -203,7 +204,8 @@ def _column_parts(owner: str, X: Any, values: Any, n_parts: int, name: str) -> l
                 f"{values.shape[0]}."
             )
         values = values.rechunk((X.chunks[0],))
-    parts = np.ravel(values.to_delayed()).tolist() if hasattr(values, "chunks") else list(values.to_delayed())
+    delayed = values.to_delayed(optimize_graph=not (hasattr(values, "chunks") and hasattr(X, "chunks")))
+    parts = np.ravel(delayed).tolist() if hasattr(values, "chunks") else list(delayed)
     if len(parts) != n_parts:
         raise DataError(f"{owner}: X has {n_parts} partitions, {name} has {len(parts)}. Give both the same.")
     return parts

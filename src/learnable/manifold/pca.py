@@ -77,7 +77,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Tables on disk and on Dask are read once (the mean and the d × d covariance are sums over rows), sparse tables are
     centred without becoming dense. A row of weight two counts as two rows. Variances are known to 1e-16 of the
     largest through the covariance; those below 1e-10 of it are computed from the rows instead, in tables of at most
-    four million entries (`svd_solver="full"` always does so). Memory besides the rows: d² numbers, or a copy of them.
+    four million entries (`svd_solver="full"` always does so). Time O(nd²) by the covariance; memory besides the rows: d²
+    numbers, or a copy of them.
 
     Rows may have gaps (NaN). The components are then those of probabilistic principal components of greatest
     likelihood given what was observed, found by EM (see `ProbabilisticPCA`); n_components is a number below d, None is
@@ -165,6 +166,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return super().fit(X, None, sample_weight)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
+        # The first pass over rows beyond memory also counts them and finds gaps; with gaps its moments are NaN.
+        moments = None if table.in_memory else centred_moments(table.blocks, n_jobs=self.n_jobs)
         gaps = self._read_gaps(table)
         rows = table.weight_sum
         d = table.n_columns
@@ -177,7 +180,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if gaps:
             return self._fit_gaps(table, run, most, rows)
         k = self._most_components(most, table.n_rows, d)
-        self.mean_, total, spectrum = self._spectrum(table, max(1, k), rows)
+        self.mean_, total, spectrum = self._spectrum(table, max(1, k), rows, moments)
         chosen = min(k, self._choose(spectrum.values, total, rows, table))
         self._set(spectrum, total, rows, most, chosen)
         self.n_samples_ = table.n_rows if table.weight is None else float(rows)
@@ -329,8 +332,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )
         return most
 
-    def _spectrum(self, table: Table, k: int, rows: float) -> tuple[Array, float, _Spectrum]:
-        """Return the mean, the total variance and the k largest eigenpairs of the covariance."""
+    def _spectrum(self, table: Table, k: int, rows: float, moments: Any = None) -> tuple[Array, float, _Spectrum]:
+        """Return the mean, the total variance and the k largest eigenpairs of the covariance, whose sums may be known."""
         d = table.n_columns
         solver = self.svd_solver
         formed = solver == "covariance_eigh" or not table.in_memory
@@ -339,7 +342,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             formed |= d <= _MOST_COLUMNS and (table.n_rows >= d or sp.issparse(table.X) or table.weight is not None)
         if not formed:
             return self._from_rows(table, k, rows)
-        moments = centred_moments(table.blocks, n_jobs=self.n_jobs)
+        moments = centred_moments(table.blocks, n_jobs=self.n_jobs) if moments is None else moments
         if d <= _KEPT_COLUMNS:
             self.scatter_ = moments.gram
         S = moments.gram / (rows - 1.0)

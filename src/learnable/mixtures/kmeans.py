@@ -39,7 +39,7 @@ from ..core.declare import (
     fitted,
     param,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, LostRowsError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
@@ -58,6 +58,7 @@ from .lloyd import (
     random_rows,
 )
 from .narration import VERBOSE, LloydNarrator
+from .oversampling import oversampled_start
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
 from .starts import check_enough_rows, sample_rows
 
@@ -67,7 +68,7 @@ Array = NDArray[Any]
 # What models with centres share: the nearest centre of a row, distances to all of them, and where a search starts.
 
 #: What `init` may be.
-INIT = Options("k-means++", "random") | Matches(
+INIT = Options("k-means++", "k-means||", "random") | Matches(
     lambda v: callable(v) or (hasattr(v, "__len__") and not isinstance(v, str)), "an array, or a callable"
 )
 
@@ -76,7 +77,12 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     """Base class; not to be used directly. A model sets `cluster_centers_` and `labels_`."""
 
     n_clusters: int = param(Number(low=1, integer=True), "K.", default=8, kw_only=False)
-    init: Any = param(INIT, "Where to start; a callable gets (X, n_clusters, random_state).", default="k-means++")
+    init: Any = param(
+        INIT,
+        'Where to start; a callable gets (X, n_clusters, random_state). "k-means++" draws from at most 2¹⁷ rows, '
+        '"k-means||" from all of them, in six passes.',
+        default="k-means++",
+    )
     n_init: Any = param(
         Options("auto") | Number(low=1, integer=True),
         'Starts, of which the best is kept. "auto" is 1, but with init="random" or a callable 10 in '
@@ -186,6 +192,9 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         """Return K centres to start from, in the coordinates of `space`; drawn from `rows` (X, weight) if given."""
         owner = type(self).__name__
         K = self.n_clusters
+        if isinstance(self.init, str) and self.init == "k-means||":
+            source = space.blocks if rows is None else Blocks([Part(rows[0], None, rows[1])])
+            return oversampled_start(source, K, rng, self.n_jobs)
         if isinstance(self.init, str):
             X, weight = sample_rows(space.blocks, int(space.blocks.n_rows)) if rows is None else rows
             if X.shape[0] < K:
@@ -456,7 +465,11 @@ class _Climber:
         return em(Lloyd(None, self.spherical), self.space.blocks, [start], **options)
 
     def _measured(self, found: EMResult[Array]) -> _Summit:
-        return _Summit(found, *self.model._label_blocks(self.space.blocks, found.parameters))
+        try:
+            return _Summit(found, *self.model._label_blocks(self.space.blocks, found.parameters))
+        except LostRowsError as error:
+            error.kept = found.parameters
+            raise
 
     def _options(self, blur: float) -> dict[str, Any]:
         """Return what `em` is told; an inertia below `blur` is not known."""

@@ -29,7 +29,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import AscentError, ParameterError
+from ..core.errors import AscentError, LostRowsError, ParameterError
 from ..core.estimator import Progress, StopFlag, no_progress
 from ..data.blocks import map_reduce
 
@@ -162,13 +162,21 @@ def em(
     for iteration in itertools.count(1):
         active = [climb for climb in climbs if not climb.done]
         expectation = partial(_expect, problem, [climb.parameters for climb in active])
-        expected = map_reduce(blocks, expectation, _merge, n_jobs=n_jobs, flag=flag)
+        try:
+            expected = map_reduce(blocks, expectation, _merge, n_jobs=n_jobs, flag=flag)
+        except LostRowsError as error:
+            error.kept = max(climbs, key=_reached).parameters
+            raise
         for climb, (statistics, likelihood) in zip(active, expected, strict=True):
             _advance(problem, climb, statistics, likelihood, ends, max_iter, rounding, pack, unpack, owner)
         best = max(climb.history[-1] for climb in climbs)
         if progress(iteration, best) or all(climb.done for climb in climbs):
             break
     return _best_of(climbs)
+
+
+def _reached(climb: _Climb[Any]) -> float:
+    return climb.history[-1] if climb.history else -math.inf
 
 
 def em_in_time(

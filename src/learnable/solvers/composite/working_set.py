@@ -113,9 +113,10 @@ def design_of(blocks: Blocks, *, intercept: bool = True, n_jobs: int | None = No
 
     `n_looks` is the number of penalties for which it will be solved.
     """
-    n = blocks.n_rows
     d = blocks.n_columns
-    few = min(n, _MOST_MOMENTS) if n_looks < _MANY_LOOKS else _MOST_REPEATED
+    few = 0
+    if blocks.in_memory:  # counting other rows would take a pass
+        few = min(blocks.n_rows, _MOST_MOMENTS) if n_looks < _MANY_LOOKS else _MOST_REPEATED
     if not blocks.in_memory or (not blocks.sparse and d <= few):
         return MomentDesign(centred_moments(blocks, intercept=intercept, n_jobs=n_jobs))
     X, y, weight = blocks.joined()
