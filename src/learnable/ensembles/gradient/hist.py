@@ -343,6 +343,7 @@ class HistBoosting(GradientBoosting):
         held = None if self._validation is None else self._read_validation(*self._validation)
         observe = RoundLines(self, None) if self.verbose > 1 else None
         found = fit_on_cluster(self, table, run, checkpoint, held, observe)
+        self.init_ = None
         self._store(found.rounds, None, 0, found.seen)
         self._finish(found.rounds, found.loss, None)
         return self._certified(found.claim)
