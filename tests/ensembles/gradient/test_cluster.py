@@ -111,6 +111,28 @@ def test_given_rows_decide_when_to_stop_and_the_model_verifies(table, client):
     assert not verify(found, lazy(X, 2), lazy(y, 2))
 
 
+@pytest.mark.parametrize("n_levels", [9, 400])
+def test_categories_give_the_model_of_memory(table, client, n_levels):
+    X, y, labels, _ = table
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(X, columns=list("pqrs")).assign(y=y, k=labels)
+    levels = np.array([f"level {k}" for k in range(n_levels)])
+    frame["c"] = pd.Categorical(np.where(rng.random(N) < 0.1, None, levels[rng.integers(0, n_levels, N)]))
+    settings = {"max_iter": 3, "max_leaf_nodes": 8, "random_state": 0, "early_stopping": True}
+    parts = dd.from_pandas(frame, npartitions=3)
+    wanted = HistGradientBoostingRegressor(**settings).fit(frame.drop(columns="k"), "y")
+    found = HistGradientBoostingRegressor(**settings).fit(parts.drop(columns="k"), "y")
+    assert_same(found, wanted)
+    assert [own.tolist() for own in found.levels_] == [own.tolist() for own in wanted.levels_]
+    np.testing.assert_array_equal(
+        np.asarray(found.predict(parts.drop(columns=["k", "y"]))), wanted.predict(frame.drop(columns=["k", "y"]))
+    )
+    wanted = HistGradientBoostingClassifier(**settings).fit(frame.drop(columns="y"), "k")
+    found = HistGradientBoostingClassifier(**settings).fit(parts.drop(columns="y"), "k")
+    assert_same(found, wanted)
+    assert verify(found, parts.drop(columns="y"), "k")
+
+
 def test_float64_histograms_agree_to_rounding(table, client):
     X, y, _, _ = table
     settings = {"max_iter": 3, "histogram": "float64", "random_state": 0, "early_stopping": False}

@@ -322,7 +322,10 @@ class HistBoosting(GradientBoosting):
         if given is None and stopping is not None and stopping.fraction is not None:
             fit, out = hold_out(owner, y, table.classes is not None, stopping.fraction, self.seed_)
         self.n_held_out_ = len(out)
-        settings = BinSettings(owner, self.max_bins, self.is_categorical_, self.seed_ % 2**32, run.n_jobs)
+        n_classes = 0 if table.classes is None else len(table.classes)
+        settings = BinSettings(
+            owner, self.max_bins, self.seed_ % 2**32, run.n_jobs, self.is_categorical_, self.levels_, n_classes
+        )
         coded, coded_out = read_codes(blocks, Split(len(y), fit, out), w, settings, arrays)
         held = None
         if given is not None:
@@ -354,8 +357,6 @@ class HistBoosting(GradientBoosting):
             raise DataError(f"{owner}: warm_start needs all rows in memory; set warm_start=False for files and Dask.")
         if self.direction == "inner-product":
             raise DataError(f"{owner}: direction='inner-product' needs all rows in memory; use 'newton' or 'gradient'.")
-        if not (self.categorical_features is None or isinstance(self.categorical_features, str)):
-            raise DataError(f"{owner}: categories need all rows in memory; encode them as numbers, or read the table.")
 
     def _bin(self, part: Part, n_threads: int) -> BinnedTable:
         if isinstance(part.X, Encoded):
