@@ -59,7 +59,9 @@ def power(exponent: Any) -> float:
 @lean_strict_kernel
 def add_limbs(x: Any, n: int, scale: float, limbs: Any) -> None:
     """Add x[:n], multiplied by `scale` = 1/unit, to three integers."""
-    a, b, c = np.int64(0), np.int64(0), np.int64(0)
+    a = np.int64(0)
+    b = np.int64(0)
+    c = np.int64(0)
     for i in range(n):
         v = x[i] * scale
         s = v + _MAGIC

@@ -5,8 +5,8 @@
 over trees whose cuts lie between bins: second-order boosting of the risk n⁻¹ Σ w V(y, F(x)) (in these units the penalty
 on a round's leaf values is λ/(2n), XGBoost's convention). Leaves are −G/(H + λ); losses with a kink get the best value
 of each leaf. Scores, parameters and attributes are scikit-learn's; the trees are `trees.histogram.grower`'s. Time O(nd)
-per tree, memory about two bytes per cell and 50 bytes per row. From files and Dask the codes of the bins are kept in
-memory, not the rows (`streams`).
+per tree, memory about two bytes per cell and 50 bytes per row. From files the codes of the bins lie in mapped files
+(`streams`); on a Dask cluster they stay on the workers, which add their histograms (`cluster`).
 
 References: J. Friedman, Annals of Statistics 29 (2001); T. Chen and C. Guestrin, XGBoost, KDD 2016; G. Ke et al.,
 LightGBM, NIPS 2017.
