@@ -59,7 +59,9 @@ def power(exponent: Any) -> float:
 @lean_strict_kernel
 def add_limbs(x: Any, n: int, scale: float, limbs: Any) -> None:
     """Add x[:n], multiplied by `scale` = 1/unit, to three integers."""
-    a, b, c = np.int64(0), np.int64(0), np.int64(0)
+    a = np.int64(0)
+    b = np.int64(0)
+    c = np.int64(0)
     for i in range(n):
         v = x[i] * scale
         s = v + _MAGIC
@@ -123,7 +125,7 @@ def _add_rows(x: Any, w: Any, tile: Any, ledger: Any) -> None:
 
 
 @ieee_kernel
-def _add_by_group(group: Any, x: Any, scale: float, limbs: Any) -> None:
+def add_by_group(group: Any, x: Any, scale: float, limbs: Any) -> None:
     """Add each number, multiplied by 1/unit, to the three integers of its group."""
     one: Any = np.int64(1)  # typed: a literal would be compiled apart
     for i in range(x.size):
@@ -174,6 +176,12 @@ def mean(x: NDArray[Any], w: Array | None = None, world: World = ALONE) -> float
     return total(x, w, world) / whole if whole else math.nan
 
 
+def level_limbs(top: float) -> tuple[float, float]:
+    """Return 1/unit and unit of the level of numbers up to `top`."""
+    level = int(level_of(top))
+    return math.ldexp(1.0, -_BITS * level), math.ldexp(1.0, _BITS * level)
+
+
 def sums_by_group(group: NDArray[Any], x: NDArray[Any], n_groups: int, world: World = ALONE) -> Array:
     """Return Σ x over the rows of each group, of all parts; NaN everywhere if a number is not finite.
 
@@ -187,11 +195,10 @@ def sums_by_group(group: NDArray[Any], x: NDArray[Any], n_groups: int, world: Wo
     top = float(world.most(np.array([np.inf if np.isnan(largest) else largest]))[0])
     if not np.isfinite(top):
         return np.full(n_groups, np.nan)
-    level = int(level_of(top))
+    scale, unit = level_limbs(top)
     limbs = np.zeros((n_groups, LIMBS), np.int64)
-    _add_by_group(np.ascontiguousarray(group), values, math.ldexp(1.0, -_BITS * level), limbs)
+    add_by_group(np.ascontiguousarray(group), values, scale, limbs)
     limbs = world.sum(limbs)
-    unit = math.ldexp(1.0, _BITS * level)
     return np.array([join_limbs(a, b, c, unit) for a, b, c in limbs.tolist()])
 
 

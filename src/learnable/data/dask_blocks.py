@@ -68,6 +68,7 @@ class Reader:
         self.classes = classes
         self.missing = False  # whether NaN is let pass
         self.infinite = False  # whether infinity is let pass
+        self.prepare: Callable[[Any], Any] | None = None  # makes numbers of the features, where they are none
 
     def __call__(self, raw: tuple[Any, Any, Any], number: int) -> Part:
         """Return the numbers of partition `number`, without rows of no weight."""
@@ -98,15 +99,23 @@ class Reader:
     def features(self, raw: Any, number: int) -> NDArray[np.float64]:
         """Return the features of a partition as C-contiguous float64."""
         if self.names is None:
-            values = as_numbers(self.owner, np.asarray(raw), "X")
+            prepared = raw if self.prepare is None else self.prepare(np.asarray(raw))
+            values = as_numbers(self.owner, np.asarray(prepared), "X")
         else:
-            frame = open_frame(self.owner, raw)
-            self._require(frame.columns, self.names, number)
+            frame = self.select(raw, number)
             if not len(frame):
                 return np.empty((0, len(self.names)))
-            values = read_frame(self.owner, frame.select(self.names))
+            if self.prepare is not None:
+                frame = open_frame(self.owner, self.prepare(frame.to_native()))
+            values = read_frame(self.owner, frame)
             values = values.toarray() if hasattr(values, "toarray") else values
         return np.ascontiguousarray(values, dtype=np.float64)
+
+    def select(self, raw: Any, number: int) -> Any:
+        """Return the features of a partition as a frame."""
+        frame = open_frame(self.owner, raw)
+        self._require(frame.columns, self.names or [], number)
+        return frame.select(self.names)
 
     def target_of(self, raw: tuple[Any, Any, Any], number: int) -> NDArray[Any] | None:
         """Return the target or the labels of a partition, as they are."""

@@ -47,7 +47,8 @@ class MappedArrays:
     """
 
     def __init__(self, owner: str, budget: int = RESIDENT_BYTES) -> None:
-        self.owner, self.budget = owner, budget
+        self.owner = owner
+        self.budget = budget
         self._maps: list[mmap.mmap] = []
         self._closed = threading.Event()
         self._watcher: Background[None] | None = None

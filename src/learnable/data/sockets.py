@@ -53,7 +53,8 @@ class SocketWorld(World):
     def __init__(
         self, rank: int, size: int, secret: bytes, server: socket.socket | None, address: tuple[str, int]
     ) -> None:
-        self.rank, self.size = rank, size
+        self.rank = rank
+        self.size = size
         self.closed = False
         self._peers: list[socket.socket] = []
         self.bytes_sent = 0

@@ -69,5 +69,21 @@ def test_what_needs_all_rows_is_refused(table, tmp_path, large_files):
         GradientBoostingRegressor().fit(path, "y")
     with pytest.raises(DataError, match="'inner-product' needs all rows in memory"):
         HistGradientBoostingRegressor(direction="inner-product").fit(path, "y")
-    with pytest.raises(DataError, match="categories need all rows in memory"):
-        HistGradientBoostingRegressor(categorical_features=[0]).fit(path, "y")
+
+
+@pytest.mark.parametrize("given", ["from_dtype", ["c", "e"]])
+def test_categories_in_files_give_the_trees_of_memory(table, tmp_path, large_files, given):
+    rng = np.random.default_rng(0)
+    mixed = table.iloc[:5000].copy()
+    mixed["c"] = pd.Categorical(np.array(["red", "green", "blue", None], dtype=object)[rng.integers(0, 4, 5000)])
+    mixed["e"] = rng.integers(0, 600, 5000).astype(float)
+    for i in range(2):
+        mixed.iloc[i * 2500 : (i + 1) * 2500].to_parquet(tmp_path / f"{i}.parquet", row_group_size=1000)
+    settings = {"max_iter": 4, "random_state": 0, "early_stopping": True, "categorical_features": given}
+    local = HistGradientBoostingRegressor(**settings).fit(mixed, "y")
+    streamed = HistGradientBoostingRegressor(**settings).fit(str(tmp_path / "*.parquet"), "y")
+    assert same_trees(local, streamed)
+    assert local.trees_.bits.tolist() == streamed.trees_.bits.tolist()
+    assert local.validation_score_.tolist() == streamed.validation_score_.tolist()
+    assert local.certificate_.fingerprint == streamed.certificate_.fingerprint
+    assert verify(streamed, str(tmp_path / "*.parquet"), "y")

@@ -34,6 +34,7 @@ from ...trees.predict import questions, rows_for_walks, walk_rows
 from ...trees.random.grower import Values, read_table
 from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule
 from ...trees.table import Columns
+from .._cluster import SharedTable, can_share
 from .._crew import run_crew
 from .._members import MemberSequence, Tree, member_tree
 from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, out_of_bag
@@ -198,6 +199,36 @@ class Plan(NamedTuple):
     reweigh: Callable[[Target, Rows], Target] | None = None  #: balanced_subsample
 
 
+def grow_some(forest: Any, table: Table, numbers: list[int]) -> list[tuple[Trees, NDArray[np.int32] | None]]:
+    """Return some trees of a forest. Runs on a worker."""
+    plan = _plan_of(forest, table)
+    return [forest._grow_one(plan, number, Run()) for number in numbers]
+
+
+def finish_forest(forest: Any, table: Table, grown: list[Any]) -> dict[str, Any]:
+    """Return the attributes of a forest whose trees are grown. Runs on a worker."""
+    plan = _plan_of(forest, table)
+    forest.trees_ = concatenate([tree for tree, _ in grown])
+    forest._keep_leaves(table, plan, grown, None)
+    if forest.oob_score and plan.draw is not None:
+        forest._judge_out_of_bag(table, *sums_out_of_bag(forest.trees_, table.X, plan.draw))
+    return {name: value for name, value in vars(forest).items() if name.endswith("_")}
+
+
+def _plan_of(forest: Any, table: Table) -> Plan:
+    """Return the plan of a forest for a table; the table keeps it, because sorting its columns takes long."""
+    key = (forest.seed_, repr(forest.get_params(deep=False)))
+    kept = getattr(table.blocks, "_kept_plan", None)
+    if kept is None or kept[0] != key:
+        forest.n_outputs_ = int(np.prod(table.y_shape, initial=1))
+        forest.n_samples_ = table.n_rows
+        plan = forest._plan(table, Run(n_jobs=1))
+        known = {name: value for name, value in vars(forest).items() if name.endswith("_")}
+        kept = table.blocks._kept_plan = (key, plan, known)
+    vars(forest).update(kept[2])
+    return kept[1]
+
+
 class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
     """Base of the four forests; not to be used directly."""
 
@@ -259,7 +290,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
         if not table.in_memory:
-            raise DataError(f"{owner}: a forest needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
+            return self._fit_on_cluster(table, run)
         old = run.previous if self.warm_start and hasattr(run.previous, "trees_") else None
         self.n_outputs_ = int(np.prod(table.y_shape, initial=1))
         self.seed_ = seed_of(self.random_state) if old is None else old.seed_
@@ -284,6 +315,46 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         if self.verbose:
             print(f"{owner}: {len(grown)} trees grown, {self.trees_.n_trees} in all, {run.seconds:.1f} s")
         return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees, by_construction=True)
+
+    def _fit_on_cluster(self, table: Table, run: Run) -> Certificate:
+        """Fit on a Dask collection: workers that hold all rows grow some of the trees each."""
+        owner = type(self).__name__
+        if not can_share(table):
+            raise DataError(
+                f"{owner}: a forest needs all rows in memory. Pass fewer rows, or X.compute() for Dask; with a "
+                "distributed.Client the trees are grown on its workers."
+            )
+        if self.warm_start and hasattr(run.previous, "trees_"):
+            raise DataError(f"{owner}: warm_start needs all rows in memory; set warm_start=False on Dask.")
+        self.seed_ = seed_of(self.random_state)
+        twin = self._twin()
+        shared = SharedTable(owner, table)
+        grown: list[Any] = []
+        try:
+            chunks = shared.chunks(range(self.n_estimators))
+            for found in shared.map(partial(grow_some, twin), chunks):
+                grown += found
+                if run.progress(len(grown), 0.0):
+                    break
+            fitted = shared.call(partial(finish_forest, twin), grown)
+        finally:
+            shared.close()
+        if len(grown) < self.n_estimators:
+            warnings.warn(
+                f"{owner}: {len(grown)} of {self.n_estimators} trees were grown in time; raise max_seconds.",
+                UserWarning,
+                stacklevel=4,
+            )
+        vars(self).update(fitted)
+        return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees, by_construction=True)
+
+    def _twin(self) -> Any:
+        """Return a forest of the same parameters that knows its columns and its seed, and nothing else."""
+        twin = type(self)(**{**self.get_params(deep=False), "random_state": None})
+        for name in ("n_features_in_", "feature_names_in_", "seed_"):
+            if hasattr(self, name):
+                setattr(twin, name, getattr(self, name))
+        return twin
 
     def _plan(self, table: Table, run: Run) -> Plan:
         owner, n = type(self).__name__, table.n_rows

@@ -39,6 +39,7 @@ from .driver import Rounds
 from .losses import BoostingLoss
 from .rank import NOTHING, Coded, Job, Kept, Place, Slice, encode_partition, forget, open_server, run_rounds
 from .settings import Part, Stopping, hold_out
+from .streams import BinSettings, bins_of_sample
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -199,7 +200,10 @@ class ClusterFit:
         pieces = map_reduce(self.blocks, partial(_sample_of, rows=rows, of_class=self.of_class), _chain)
         w = None if pieces[0].w is None else np.concatenate([piece.w for piece in pieces])
         X = np.concatenate([piece.X for piece in pieces])
-        return Bins.fit(X, max_bins=model.max_bins, weight=w, owner=self.owner)
+        settings = BinSettings(
+            self.owner, model.max_bins, model.seed_ % 2**32, None, model.is_categorical_, model.levels_, self.n_classes
+        )
+        return bins_of_sample(self.blocks, fit, X, w, settings)
 
     def encode(self, bins: Bins, fit: Rows | None, out: Rows | None) -> None:
         """Plan the encoding of each partition; workers do it when they are asked for the codes."""

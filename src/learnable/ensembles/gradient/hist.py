@@ -5,8 +5,8 @@
 over trees whose cuts lie between bins: second-order boosting of the risk n⁻¹ Σ w V(y, F(x)) (in these units the penalty
 on a round's leaf values is λ/(2n), XGBoost's convention). Leaves are −G/(H + λ); losses with a kink get the best value
 of each leaf. Scores, parameters and attributes are scikit-learn's; the trees are `trees.histogram.grower`'s. Time O(nd)
-per tree, memory about two bytes per cell and 50 bytes per row. From files and Dask the codes of the bins are kept in
-memory, not the rows (`streams`).
+per tree, memory about two bytes per cell and 50 bytes per row. From files the codes of the bins lie in mapped files
+(`streams`); on a Dask cluster they stay on the workers, which add their histograms (`cluster`).
 
 References: J. Friedman, Annals of Statistics 29 (2001); T. Chen and C. Guestrin, XGBoost, KDD 2016; G. Ke et al.,
 LightGBM, NIPS 2017.
@@ -322,7 +322,10 @@ class HistBoosting(GradientBoosting):
         if given is None and stopping is not None and stopping.fraction is not None:
             fit, out = hold_out(owner, y, table.classes is not None, stopping.fraction, self.seed_)
         self.n_held_out_ = len(out)
-        settings = BinSettings(owner, self.max_bins, self.is_categorical_, self.seed_ % 2**32, run.n_jobs)
+        n_classes = 0 if table.classes is None else len(table.classes)
+        settings = BinSettings(
+            owner, self.max_bins, self.seed_ % 2**32, run.n_jobs, self.is_categorical_, self.levels_, n_classes
+        )
         coded, coded_out = read_codes(blocks, Split(len(y), fit, out), w, settings, arrays)
         held = None
         if given is not None:
@@ -343,6 +346,7 @@ class HistBoosting(GradientBoosting):
         held = None if self._validation is None else self._read_validation(*self._validation)
         observe = RoundLines(self, None) if self.verbose > 1 else None
         found = fit_on_cluster(self, table, run, checkpoint, held, observe)
+        self.init_ = None
         self._store(found.rounds, None, 0, found.seen)
         self._finish(found.rounds, found.loss, None)
         return self._certified(found.claim)
@@ -353,8 +357,6 @@ class HistBoosting(GradientBoosting):
             raise DataError(f"{owner}: warm_start needs all rows in memory; set warm_start=False for files and Dask.")
         if self.direction == "inner-product":
             raise DataError(f"{owner}: direction='inner-product' needs all rows in memory; use 'newton' or 'gradient'.")
-        if not (self.categorical_features is None or isinstance(self.categorical_features, str)):
-            raise DataError(f"{owner}: categories need all rows in memory; encode them as numbers, or read the table.")
 
     def _bin(self, part: Part, n_threads: int) -> BinnedTable:
         if isinstance(part.X, Encoded):

@@ -284,6 +284,11 @@ def categorical_columns(owner: str, given: Any, X: Any) -> NDArray[np.bool_] | N
         types = [] if frame is None else frame.schema.values()
         found = np.array([dtype in (nw.Categorical, nw.Enum) for dtype in types], dtype=bool)
         return found if found.any() else None
+    return marked_columns(owner, given, n_columns, names)
+
+
+def marked_columns(owner: str, given: Any, n_columns: int, names: list[str] | None) -> NDArray[np.bool_] | None:
+    """Return the mask that numbers, names or truth values of columns stand for; None if they mark none."""
     marked = _marked(owner, given, n_columns, names)
     return marked if marked.any() else None
 
@@ -330,7 +335,9 @@ def _marked(owner: str, given: Any, n_columns: int, names: list[str] | None) -> 
 
 def find_levels(owner: str, X: Any, mask: NDArray[np.bool_]) -> list[NDArray[Any]]:
     """Return the sorted levels of each column of categories; empty where the codes are to be used as they are."""
-    return [np.zeros(0) if sp.issparse(X) else _levels(_column(owner, X, j)) for j in np.flatnonzero(mask).tolist()]
+    return [
+        np.zeros(0) if sp.issparse(X) else column_levels(_column(owner, X, j)) for j in np.flatnonzero(mask).tolist()
+    ]
 
 
 def encode(owner: str, X: Any, mask: NDArray[np.bool_], levels: list[NDArray[Any]]) -> Any:
@@ -378,7 +385,8 @@ def _column(owner: str, X: Any, j: int) -> NDArray[Any]:
     return np.asarray(as_array(owner, X, "X")[:, j])
 
 
-def _levels(values: NDArray[Any]) -> NDArray[Any]:
+def column_levels(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct values of a column that are not missing, sorted."""
     known = values[~_missing(values)]
     if known.dtype != object:
         return np.unique(known)

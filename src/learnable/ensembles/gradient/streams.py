@@ -22,6 +22,7 @@ from ...data.arrays import bound_infinity
 from ...data.blocks import Block, map_reduce
 from ...data.mapped import MappedArrays
 from ...trees.histogram.bins import GROUP, BinnedTable, Bins, sample_rows
+from .external_levels import bins_of_categories
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -47,9 +48,11 @@ class BinSettings(NamedTuple):
 
     owner: str
     max_bins: int
-    categorical: NDArray[np.bool_] | None
     seed: int
     n_jobs: int | None
+    categorical: NDArray[np.bool_] | None
+    levels: list[NDArray[Any]] | None  #: of the categories
+    n_classes: int  #: 0: targets are numbers
 
 
 class Encoded(NamedTuple):
@@ -82,8 +85,24 @@ def find_bins(blocks: Any, split: Split, w: Array | None, settings: BinSettings)
     chosen = sample_rows(len(every), settings.seed)
     rows = every if chosen is None else every[chosen]
     sample = read_rows(blocks, rows, settings.n_jobs)
-    weight = None if w is None else w[rows]
-    return Bins.fit(sample, max_bins=settings.max_bins, weight=weight, owner=settings.owner)
+    return bins_of_sample(blocks, split.fit, sample, None if w is None else w[rows], settings)
+
+
+def bins_of_sample(blocks: Any, fit: Rows | None, sample: Array, w: Array | None, settings: BinSettings) -> Bins:
+    """Return the bins: of numbers from a sample of the rows, of categories from all."""
+    mask, levels, level_bins = settings.categorical, settings.levels, None
+    if mask is not None and levels is not None:
+        level_bins = bins_of_categories(
+            blocks, fit, mask, levels, settings.max_bins, settings.n_classes, settings.owner
+        )
+    return Bins.fit(
+        sample,
+        max_bins=settings.max_bins,
+        weight=w,
+        categorical=mask,
+        owner=settings.owner,
+        level_bins_of=level_bins,
+    )
 
 
 def read_codes(

@@ -22,7 +22,7 @@ Memory: two bytes per cell (columns in groups of less than 16 are padded).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -290,6 +290,7 @@ class Bins:
         seed: int = 0,
         n_threads: int = 1,
         owner: str = "Bins",
+        level_bins_of: Sequence[NDArray[np.int16]] | None = None,
     ) -> Bins:
         """Find the bins of X.
 
@@ -311,6 +312,8 @@ class Bins:
             Columns are independent.
         owner : str
             In whose name errors speak.
+        level_bins_of : sequence of arrays, optional
+            The bins of the levels of each category, where X has only a sample of the rows.
         """
         if not 2 <= max_bins <= MOST_BINS:
             raise ParameterError(f"{owner}: max_bins must be 2 … {MOST_BINS}, got {max_bins!r}.")
@@ -327,6 +330,8 @@ class Bins:
 
         def one(j: int) -> _Column:
             values, weights = _of_column(used, j, w, sparse)
+            if is_category[j] and level_bins_of is not None:
+                return _Column(np.zeros(0), level_bins_of[int(is_category[:j].sum())])
             if is_category[j]:
                 whole, _ = _of_column(X, j, None, sparse)
                 alike = None if sparse else target  # zeros that are not stored have no rows

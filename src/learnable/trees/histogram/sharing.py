@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...core.jit import lean_kernel
+from ...data.any_order import sums_by_group
 
 # --------------------------------------------------------------------------------------------------------------------
 # Bins for the levels of a category: one each or, where there are more levels than bins, one for levels that are
@@ -57,27 +58,39 @@ def level_bins(values: NDArray[Any], target: NDArray[Any] | None, max_bins: int,
     """
     known, code = category_codes(values, who)
     counts = np.bincount(code)
+    crowded = len(np.flatnonzero(counts)) > max_bins
+    sums = None if target is None or not crowded else target_sums(code, target[known], len(counts))
+    return bins_of_levels(counts, sums, max_bins)
+
+
+def bins_of_levels(counts: NDArray[np.int64], sums: Array | None, max_bins: int) -> NDArray[np.int16]:
+    """Return the bin of each level from the number of its rows and, if there are too many, from its target's sums."""
     bins = np.full(len(counts), -1, np.int16)
     seen = np.flatnonzero(counts)
     if len(seen) <= max_bins:
         bins[seen] = np.arange(len(seen))
         return bins
-    own = max_bins - 1 if target is None else max_bins // 2
+    own = max_bins - 1 if sums is None else max_bins // 2
     by_count = seen[np.argsort(-counts[seen], kind="stable")]
     frequent, rare = np.sort(by_count[:own]), np.sort(by_count[own:])
     bins[frequent] = np.arange(own)
     bins[rare] = own
-    if target is not None:
-        rare = rare[np.argsort(_place(code, target[known], counts)[rare], kind="stable")]
+    if sums is not None:
+        rare = rare[np.argsort(_place(sums, counts)[rare], kind="stable")]
         before = np.cumsum(counts[rare]) - counts[rare]
         bins[rare] = own + before * (max_bins - own) // counts[rare].sum()
     return bins
 
 
-def _place(code: NDArray[np.int64], target: NDArray[Any], counts: NDArray[np.int64]) -> Array:
+def target_sums(code: NDArray[np.int64], target: NDArray[Any], n_levels: int) -> Array:
+    """Return Σy of each level, (levels, 1), or how many of its rows each class has, (levels, K)."""
+    if target.dtype.kind == "f":
+        return sums_by_group(code, target, n_levels)[:, None]
+    return np.stack([np.bincount(code, target == c, n_levels) for c in np.unique(target)], axis=1)
+
+
+def _place(sums: Array, counts: NDArray[np.int64]) -> Array:
     """Return the place of every level on the line along which the levels' targets differ most."""
-    columns = [target] if target.dtype.kind == "f" else [target == c for c in np.unique(target)]
-    sums = np.stack([np.bincount(code, column, len(counts)) for column in columns], axis=1)
     scale = np.abs(sums).max()
     sums = sums / scale if scale > 0 else sums  # squares of very large sums would not be numbers
     mean = sums.sum(axis=0) / counts.sum()
