@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# A file is one worker's, in the order of the folders: sorted by their numbers of tests, long files of few tests would
+# come last and leave one worker alone.
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: demo check test test-full test-machines departures lint kernels kernels-trees kernels-others docs docs-check notebook bench wheel clean
 
@@ -18,11 +21,11 @@ check: $(VENV)/.installed-test
 # Types are checked while the kernels compile, in two processes; it would else be done by every process of the tests.
 test: $(VENV)/.installed-test
 	$(MAKE) -j3 lint kernels
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not long" -q
+	$(BIN)/python -m pytest $(WORKERS) -m "not long" -q --durations=15
 
 # Everything, the whole of other packages' tests on our classes too; then again as other machines would run it.
 test-full: $(VENV)/.installed-test lint
-	LEARNABLE_HYPOTHESIS=explore $(BIN)/python -m pytest -n 2 --dist loadfile -q
+	LEARNABLE_HYPOTHESIS=explore $(BIN)/python -m pytest $(WORKERS) -q --durations=15
 	$(MAKE) test-machines
 
 # Other kernels of OpenBLAS, other instruction sets, one thread and two, every core busy.

@@ -9,14 +9,18 @@ documentation) are left to `make test`.
 from __future__ import annotations
 
 import argparse
-import ast
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
+STATEMENT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n]+)|import[ \t]+([^\n]+))", re.MULTILINE
+)
 
 
 def changed_files(since: str | None) -> list[Path]:
@@ -57,14 +61,21 @@ def imported_modules(path: Path) -> set[str]:
     package = module_name(path).split(".") if path.is_relative_to(SOURCE) else []
     if package and path.stem != "__init__":
         package.pop()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            above = package[: len(package) + 1 - node.level] if node.level else []
-            module = ".".join([*above, *filter(None, [node.module])])
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+    for level, module, names in import_statements(path):
+        above = package[: len(package) + 1 - level] if level else []
+        origin = ".".join([*above, *filter(None, [module])])
+        found |= {origin, *(f"{origin}.{name}" for name in names)} if origin else set(names)
     return {name for name in found if name.startswith("learnable")}
+
+
+def import_statements(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the import statements of a file: the number of dots, the module (none: "") and the names.
+
+    By their words: to parse all files into trees takes thirty times as long.
+    """
+    for dots, module, listed, plain in STATEMENT.findall(path.read_text(encoding="utf-8")):
+        items = re.sub(r"#[^\n]*|[()\\\\]", "", listed or plain).split(",")
+        yield len(dots), module, [item.split()[0] for item in items if item.strip()]
 
 
 def module_name(path: Path) -> str:

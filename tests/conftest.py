@@ -5,6 +5,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from learnable.core.threads import _controller, thread_budget
@@ -19,6 +20,12 @@ ROOT = Path(__file__).resolve().parents[1]
 # `make test-machines` asks for two, to see that nothing depends on it.
 BUDGET = thread_budget()  # is counted once, before the limit
 _controller().limit(limits=int(os.environ.get("LEARNABLE_BLAS_THREADS", "1")))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for examples in docstrings of the package only, not in those of tests."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -95,6 +95,7 @@ def main() -> int:
         if reason or "--list" in sys.argv:
             continue
         command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", "-m", "not long"]
+        command += ["--no-loadscope-reorder"]
         with busy_cores(machine.is_busy):
             folders = ["tests"] if machine.is_busy else [f"tests/{package}" for package in PACKAGES]
             done = subprocess.run([*command, *folders], cwd=ROOT, env=os.environ | machine.settings)

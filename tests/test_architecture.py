@@ -1,11 +1,11 @@
 """The tables of docs/architecture.md say what the imports say: who uses `Risk`, which engine, the EM driver."""
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.changed import import_statements
 
 import learnable
 from learnable.core.registry import REGISTRY
@@ -37,11 +37,11 @@ def imports_of(file):
     """Return the modules of the package that a file imports, at any place."""
     package = ["learnable", *file.relative_to(HOME).parts[:-1]]
     found = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = package[: len(package) - node.level + 1]
-            module = ".".join([*base, *([node.module] if node.module else [])])
-            found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+    for level, name, names in import_statements(file):
+        if level:
+            base = package[: len(package) - level + 1]
+            module = ".".join([*base, *([name] if name else [])])
+            found |= {module, *(f"{module}.{one}" for one in names)}
     return {module.removeprefix("learnable.") for module in found}
 
 

@@ -37,6 +37,7 @@ def write_without(model, member, path):
     path.write_bytes(header + b"".join(bytes(model_file._bytes_of(arrays[name])) for name in order))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", estimator_names())
 def test_a_file_without_a_member_is_refused_or_needs_none(name, tmp_path):
     model, X, y = fitted(name)
@@ -71,6 +72,7 @@ def missing_in(model):
     return None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", estimator_names())
 def test_every_fit_sets_what_the_table_names(name):
     X, y = small_table(name)

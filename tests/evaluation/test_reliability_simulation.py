@@ -55,7 +55,7 @@ def test_a_conjugate_posterior_of_the_library():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("n_simulations", [15, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_simulations", [20, pytest.param(60, marks=pytest.mark.long)])
 def test_nuts_and_posteriors_of_models_are_calibrated(n_simulations):
     def sampler(y, rng):
         log_density = lambda x: (-0.5 * float(x @ x) - 0.5 * float(((y - x) ** 2).sum()), -x + (y - x).sum())  # noqa: E731

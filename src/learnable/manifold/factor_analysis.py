@@ -15,7 +15,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -36,10 +35,11 @@ from ..core.declare import (
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
 from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door
 from ..solvers.eigen import fix_signs
 from ..solvers.systems.moments import centred_moments
-from .factors import FLOOR, Factors, Scatter, best_factors, filled_rows, fit_factors, posterior, start_of_gaps
+from .factor_model import FactorModel
+from .factors import FLOOR, Factors, Scatter, best_factors, fit_factors, start_of_gaps
 from .probabilistic import has_gaps
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ _ROUNDS = 1000
 _SETTLED = 1e-14
 
 
-class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+class FactorAnalysis(FactorModel, Estimator):
     r"""Factor analysis: x ~ N(μ, WWᵀ + Ψ) with k columns of W and a noise for each column, of greatest likelihood.
 
     EM never lets the likelihood fall; it ends at a local maximum. Rows may have gaps (NaN), and may be on disk or on
@@ -170,55 +170,9 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimato
         check_is_fitted(self)
         return Factors(self.mean_, self.components_.T, self.noise_variance_)
 
-    def transform(self, X: Any) -> Array:
-        """Return E[z | row], the factors of rows given what they show.
-
-        Parameters
-        ----------
-        X : array or dataframe of shape (n_samples, n_features)
-            Rows; NaN is a gap.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-            Float32 for float32.
-        """
-        p = self._factors()
-        rows = read_features(self, X, sparse=False, missing=True)
-        return np.asarray(posterior(rows, p).means, dtype=rows.dtype)
-
-    def impute(self, X: Any) -> Array:
-        """Return rows with their gaps filled by the mean of what is missing, given what was observed."""
-        p = self._factors()
-        return filled_rows(read_features(self, X, sparse=False, missing=True), p)
-
-    def get_covariance(self) -> Array:
-        """Return WWᵀ + Ψ."""
-        p = self._factors()
-        return np.asarray(p.loadings @ p.loadings.T + np.diag(p.noise))
-
     def get_precision(self) -> Array:
         """Return the inverse of `get_covariance`."""
         return np.asarray(np.linalg.inv(self.get_covariance()))
-
-    def score_samples(self, X: Any) -> Array:
-        """Return the log-density of what each row shows."""
-        p = self._factors()
-        return posterior(read_features(self, X, sparse=False, missing=True), p).log_density
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-density of the rows."""
-        return float(self.score_samples(X).mean())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

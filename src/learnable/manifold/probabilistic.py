@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
+from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
@@ -22,11 +22,12 @@ from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Number, fit
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
 from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door
 from ..meta.splits import as_generator
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
 from ..solvers.systems.moments import centred_moments
-from .factors import FLOOR, Factors, filled_rows, fit_factors, posterior, principal_factors, start_of_gaps
+from .factor_model import FactorModel
+from .factors import FLOOR, Factors, fit_factors, principal_factors, start_of_gaps
 
 Array = NDArray[np.float64]
 
@@ -86,13 +87,14 @@ def fit_incomplete(
     return Incomplete(p.mean, sizes**2 + noise, vectors, noise, found.history / weight, rise, max(1, found.n_iter))
 
 
-class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityMixin, Estimator):
+class ProbabilisticPCA(FactorModel, DensityMixin, Estimator):
     r"""Principal components as a density: x ~ N(μ, WWᵀ + σ²I) with k columns of W.
 
     Rows may have gaps (NaN), on the assumption that what is missing does not depend on its own value: `transform` uses
-    what was observed, `impute` fills the rest with its conditional mean, `score_samples` is the density of what was
-    observed. Complete rows have a closed form; otherwise EM, whose likelihood never falls (`loglike_`). Rows may be on
-    disk or on Dask. `PCA` divides variances by W − 1, this class by W, the maximum of the likelihood.
+    what was observed (of complete rows it is (x − μ)ᵀv √(λ − σ²)/λ), `impute` fills the rest with its conditional mean,
+    `score_samples` is the density of what was observed. Complete rows have a closed form; otherwise EM, whose
+    likelihood never falls (`loglike_`). Rows may be on disk or on Dask. `PCA` divides variances by W − 1, this class by
+    W, the maximum of the likelihood.
     Memory: O(dk²) for each thread with gaps, O(d²) without.
 
     Examples
@@ -186,23 +188,6 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Densit
         d = self.components_.shape[1]
         return Factors(self.mean_, self.components_.T * sizes, np.full(d, self.noise_variance_))
 
-    def transform(self, X: Any) -> Array:
-        """Return E[z | row], the factors of rows given what they show.
-
-        Parameters
-        ----------
-        X : array or dataframe of shape (n_samples, n_features)
-            Rows; NaN is a gap.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-            Of complete rows (x − μ)ᵀv √(λ − σ²)/λ. Float32 for float32.
-        """
-        p = self._factors()
-        rows = read_features(self, X, sparse=False, missing=True)
-        return np.asarray(posterior(rows, p).means, dtype=rows.dtype)
-
     def inverse_transform(self, X: Any) -> Array:
         """Return μ + Wz, the mean of rows with these factors."""
         p = self._factors()
@@ -213,30 +198,11 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Densit
             )
         return np.asarray(p.mean + z @ p.loadings.T)
 
-    def impute(self, X: Any) -> Array:
-        """Return rows with their gaps filled by the mean of what is missing, given what was observed."""
-        p = self._factors()
-        return filled_rows(read_features(self, X, sparse=False, missing=True), p)
-
-    def get_covariance(self) -> Array:
-        """Return WWᵀ + σ²I."""
-        p = self._factors()
-        return np.asarray(p.loadings @ p.loadings.T + np.diag(p.noise))
-
     def get_precision(self) -> Array:
         """Return the inverse of `get_covariance`."""
         beyond = 1.0 / self.explained_variance_ - 1.0 / self.noise_variance_
         d = self.components_.shape[1]
         return np.asarray((self.components_.T * beyond) @ self.components_ + np.eye(d) / self.noise_variance_)
-
-    def score_samples(self, X: Any) -> Array:
-        """Return the log-density of what each row shows."""
-        p = self._factors()
-        return posterior(read_features(self, X, sparse=False, missing=True), p).log_density
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-density of the rows."""
-        return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1, *, random_state: Any = None) -> Array:
         """Return rows drawn from the density.
@@ -252,16 +218,6 @@ class ProbabilisticPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Densit
         rng = as_generator(random_state)
         z = rng.standard_normal((n_samples, p.loadings.shape[1]))
         return np.asarray(p.mean + z @ p.loadings.T + rng.standard_normal((n_samples, len(p.mean))) * np.sqrt(p.noise))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

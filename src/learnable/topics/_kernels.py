@@ -235,6 +235,27 @@ def sweep_sparse(
 
 
 @kernel
+def weigh_topics(phi: Array, w: int, own: Array, terms: Array) -> float:
+    """OUT terms (K,) = φ_{kw}(n_k + α_k) for the counts `own` of a document. Return their sum."""
+    total = 0.0
+    for k in range(len(terms)):
+        terms[k] = phi[w, k] * own[k]
+        total += terms[k]
+    return total
+
+
+@kernel
+def draw_term(terms: Array, total: float, stream: Words) -> int:
+    """Return k with a chance in proportion to terms[k]."""
+    u = uniform(stream) * total - terms[0]
+    k = 0
+    while u >= 0.0 and k < len(terms) - 1:
+        k += 1
+        u -= terms[k]
+    return k
+
+
+@kernel
 def sweep_dense(
     tokens: Topics, starts: Starts, first: int, last: int, phi: Array, alpha: Array, words: Words, z: Topics
 ) -> None:
@@ -251,16 +272,8 @@ def sweep_dense(
         for i in range(starts[d], starts[d + 1]):
             w = tokens[i]
             own[z[i]] -= 1.0
-            total = 0.0
-            for k in range(K):
-                terms[k] = phi[w, k] * own[k]
-                total += terms[k]
-            u = uniform(stream) * total
-            k = 0
-            u -= terms[0]
-            while u >= 0.0 and k < K - 1:
-                k += 1
-                u -= terms[k]
+            total = weigh_topics(phi, w, own, terms)
+            k = draw_term(terms, total, stream)
             z[i] = k
             own[k] += 1.0
 
@@ -390,11 +403,7 @@ def sweep_collapsed(
                     seen = (counts[w, j] + beta) / (sizes[g, j] + width[g])
                     terms[j] = own[j] * math.exp(power * math.log(seen))
                     total += terms[j]
-            u = uniform(stream) * total - terms[0]
-            k = 0
-            while u >= 0.0 and k < K - 1:
-                k += 1
-                u -= terms[k]
+            k = draw_term(terms, total, stream)
             z[i] = k
             own[k] += 1.0
             sizes[g, k] += 1.0
@@ -432,28 +441,14 @@ def left_to_right(
                 for m in range(n):
                     w = tokens[starts[d] + m]
                     own[z[m]] -= 1.0
-                    total = 0.0
-                    for k in range(K):
-                        terms[k] = phi[w, k] * own[k]
-                        total += terms[k]
-                    u = uniform(stream) * total - terms[0]
-                    k = 0
-                    while u >= 0.0 and k < K - 1:
-                        k += 1
-                        u -= terms[k]
+                    total = weigh_topics(phi, w, own, terms)
+                    k = draw_term(terms, total, stream)
                     z[m] = k
                     own[k] += 1.0
                 w = tokens[starts[d] + n]
-                total = 0.0
-                for k in range(K):
-                    terms[k] = phi[w, k] * own[k]
-                    total += terms[k]
+                total = weigh_topics(phi, w, own, terms)
                 sums[n] += total / (n + total_alpha)
-                u = uniform(stream) * total - terms[0]
-                k = 0
-                while u >= 0.0 and k < K - 1:
-                    k += 1
-                    u -= terms[k]
+                k = draw_term(terms, total, stream)
                 z[n] = k
                 own[k] += 1.0
         level[d] = 0.0
@@ -486,15 +481,8 @@ def draw_documents(
             for n in range(length):
                 w = tokens[starts[d] + n]
                 own[z[n]] -= 1.0
-                total = 0.0
-                for k in range(K):
-                    terms[k] = phi[w, k] * own[k]
-                    total += terms[k]
-                u = uniform(stream) * total - terms[0]
-                k = 0
-                while u >= 0.0 and k < K - 1:
-                    k += 1
-                    u -= terms[k]
+                total = weigh_topics(phi, w, own, terms)
+                k = draw_term(terms, total, stream)
                 z[n] = k
                 own[k] += 1.0
             if s >= n_warmup:

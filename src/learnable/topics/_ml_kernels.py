@@ -119,6 +119,19 @@ def weigh_counts(C: Array, F: Array, first: Array, second: Array, by_row: Array)
 
 
 @kernel
+def start_step(p: Array, gradient: Array, triangle: Array, H: Array, slope: Array, out: Array) -> None:
+    """OUT H (K, K): the symmetric matrix of an upper triangle, row by row; slope (K,), out (K,): copies of g and p."""
+    place = 0
+    for j in range(len(p)):
+        slope[j] = gradient[j]
+        out[j] = p[j]
+        for k in range(j, len(p)):
+            H[j, k] = triangle[place]
+            H[k, j] = triangle[place]
+            place += 1
+
+
+@kernel
 def box_steps(P: Array, gradient: Array, hessian: Array, low: float, out: Array) -> None:
     """OUT out (L, K): maximise gᵀd − ½dᵀHd over low ≤ p + d ≤ 1 − low for each locus, one coordinate at a time.
 
@@ -128,14 +141,7 @@ def box_steps(P: Array, gradient: Array, hessian: Array, low: float, out: Array)
     H = np.empty((K, K))
     slope = np.empty(K)
     for row in range(L):
-        place = 0
-        for j in range(K):
-            slope[j] = gradient[row, j]
-            out[row, j] = P[row, j]
-            for k in range(j, K):
-                H[j, k] = hessian[row, place]
-                H[k, j] = hessian[row, place]
-                place += 1
+        start_step(P[row], gradient[row], hessian[row], H, slope, out[row])
         for _ in range(100):
             largest = 0.0
             for j in range(K):
@@ -159,14 +165,7 @@ def simplex_steps(Q: Array, gradient: Array, hessian: Array, low: float, out: Ar
     H = np.empty((K, K))
     slope = np.empty(K)
     for i in range(n):
-        place = 0
-        for j in range(K):
-            slope[j] = gradient[i, j]
-            out[i, j] = Q[i, j]
-            for k in range(j, K):
-                H[j, k] = hessian[i, place]
-                H[k, j] = hessian[i, place]
-                place += 1
+        start_step(Q[i], gradient[i], hessian[i], H, slope, out[i])
         for _ in range(100):
             largest = 0.0
             for j in range(K):

@@ -257,9 +257,8 @@ def test_the_verdict_needs_no_linear_program(monkeypatch):
     assert 0.1 < np.mean(verdicts) < 0.5
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("where", ["files", "dask"])
+@pytest.mark.parametrize("where", ["files", pytest.param("dask", marks=pytest.mark.long)])
 def test_rows_beyond_memory_get_the_verdict_of_memory(where, tmp_path):
     for seed in range(12):
         X, codes, intercept, tol = generated_table(seed)
@@ -291,9 +290,13 @@ def processor_has(flag):
     return info.exists() and f" {flag}" in info.read_text()
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
-    "core, needs, threads", [("Haswell", "avx2", "1"), ("Zen", "avx2", "2"), ("SkylakeX", "avx512f", "1")]
+    "core, needs, threads",
+    [
+        ("Haswell", "avx2", "1"),
+        pytest.param("Zen", "avx2", "2", marks=pytest.mark.long),
+        pytest.param("SkylakeX", "avx512f", "1", marks=pytest.mark.long),
+    ],
 )
 def test_the_verdict_does_not_depend_on_the_machine(core, needs, threads):
     """Other BLAS kernels round otherwise; at a maximum the gradient is nothing but rounding."""
