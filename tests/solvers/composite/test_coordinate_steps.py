@@ -7,6 +7,7 @@ from learnable.solvers import coordinate_descent
 from learnable.solvers.composite.coordinate import (
     GramQuadratic,
     Penalty,
+    _refined,
     _solved,
     anderson_weights,
     extrapolate,
@@ -104,14 +105,28 @@ def test_norms_of_rows():
     assert row_norms(np.array([[-2.0], [1.0]])).tolist() == [2.0, 1.0]
 
 
-def test_a_factor_of_half_the_digits_is_corrected_to_all_of_them():
+def test_a_factor_of_half_the_digits_is_corrected_with_all_of_them():
     rng = np.random.default_rng(4)
-    A = rng.standard_normal((600, 250))
-    H, slope = A.T @ A, rng.standard_normal(250)
-    np.testing.assert_allclose(
-        _solved(H.copy(), np.zeros(250), slope), np.linalg.solve(H, slope), rtol=1e-7, atol=1e-11
-    )
-    A[:, 1] = A[:, 0] + 1e-6 * A[:, 1]  # single precision sees a singular matrix
-    H = A.T @ A
+    A = rng.standard_normal((600, 300)) * rng.uniform(0.1, 10.0, 300)
+    G, slope, l2 = A.T @ A, rng.standard_normal(250), rng.random(250)
+    support = np.sort(rng.choice(300, 250, replace=False))
+    H = G[np.ix_(support, support)] + np.diag(l2)
+    step = _refined(G, support, l2, slope)
+    # The residual is small in units of the columns, which is what the factor sees.
+    units = 1.0 / np.sqrt(H.diagonal())
+    assert np.linalg.norm(units * (H @ step - slope)) <= 1e-6 * np.linalg.norm(units * slope)
+    A[:, support[1]] = A[:, support[0]] + 1e-6 * A[:, support[1]]  # single precision sees a singular matrix
+    G = A.T @ A
+    assert _refined(G, support, 0.0 * l2, slope) is None
     x = rng.standard_normal(250)
-    np.testing.assert_allclose(H @ _solved(H.copy(), np.zeros(250), H @ x), H @ x, rtol=1e-6)
+    H = G[np.ix_(support, support)]
+    np.testing.assert_allclose(H @ _solved(H.copy(), 0.0 * l2, H @ x), H @ x, rtol=1e-6)
+
+
+def test_many_columns_move_as_few_do():
+    rng = np.random.default_rng(5)
+    A = rng.standard_normal((400, 220))
+    W = rng.standard_normal((220, 1))
+    model = GramQuadratic(A.T @ A, A.T @ np.ones((400, 1)), 400.0)
+    model.move(W)
+    np.testing.assert_allclose(model.g, A.T @ (1.0 - A @ W), rtol=1e-9, atol=1e-9)

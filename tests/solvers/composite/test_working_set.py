@@ -56,3 +56,21 @@ def test_the_design_follows_the_shape():
     assert isinstance(design_of(Blocks([Part(X, Y)])), DenseDesign)
     assert isinstance(design_of(Blocks([Part(sp.csr_array(X), Y)])), SparseDesign)
     assert isinstance(design_of(Blocks([Part(X[:, :5], Y)])), MomentDesign)
+
+
+def test_the_next_solution_is_foreseen_where_the_support_stays():
+    """Coefficients are linear in λ between two changes of the support, so that no epoch is needed there."""
+    rng = np.random.default_rng(2)
+    A = np.linalg.qr(rng.standard_normal((80, 30)))[0]
+    b = A[:, :4] @ np.array([5.0, -4.0, 3.0, 2.5]) + 1e-3 * rng.standard_normal(80)
+    solver = WorkingSet(DenseDesign(np.asfortranarray(A), b[:, None], None, intercept=False))
+    epochs = []
+    for l1 in (2.0, 1.5, 1.2, 0.3):
+        penalty = Penalty(np.full(30, l1), np.zeros(30))
+        found = solver.solve(penalty, tol=1e-10)
+        wanted = np.sign(A.T @ b) * np.maximum(np.abs(A.T @ b) - l1, 0.0)
+        np.testing.assert_allclose(found.W[:, 0], wanted, atol=1e-8)
+        epochs.append(found.n_iter)
+    assert epochs[0] > 0 and epochs[2:] == [0, 0]
+    other = Penalty(np.full(30, 0.2), np.full(30, 0.1))  # another family: no line leads there
+    assert solver.solve(other, tol=1e-10).n_iter > 0

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...core.threads import interruptible
 from ..chunks import Clock as Clock
 from ..chunks import over_ranges
-from ._kernels import backup, evaluate
-from .model import MDP
+from ._kernels import backup, evaluate, gather_rows
+from .model import MDP, ROUNDING
 from .solution import spread_of
 
 Array = NDArray[Any]
@@ -31,6 +31,11 @@ _MOST_SPARSE = 50_000
 #: Sweeps that do not shrink the span by this factor give way to Krylov steps, which do not depend on mixing.
 _FAST = 0.8
 _MOST_SWEEPS = 200
+#: Pairs that are asked how many of all a backup will have to look at, and the share up to which bounds pay: rows that
+#: lie apart wait for memory. 10⁵ states of 5 actions: 8.4 ms for all pairs in order, 9.2 for 39 % of them, 7.9 for
+#: 27 %.
+_PROBED = 2_000
+_FEW_LEFT = 0.33
 
 
 class Sweeps:
@@ -51,22 +56,81 @@ class Sweeps:
         self.n_jobs = n_jobs
         self.tie = tie
         self._rows = (*places(mdp.P), mdp.reward, mdp.gamma)
+        self._most = mdp.reward.copy()  # upper bounds of the values of the pairs, at …
+        self._seen = np.zeros(mdp.n_states)  # … these values of the states
+        self._last: Array | None = None  # what the last backup gave
+        self._probe = np.arange(0, mdp.n_pairs, max(1, mdp.n_pairs // _PROBED))
+        self._probe_state = np.searchsorted(mdp.pair_start, self._probe, side="right") - 1
+        self._policy: PolicyRows | None = None  # of the last policy that was solved for
+        self._width = _longest_row(mdp) + 2
+        self._reward_size = float(abs(mdp.reward).max(initial=0.0))
 
-    def best(self, v: Array, chosen: Array) -> Array:
-        """Return Tv and update the pairs that are `chosen` in place."""
-        out = np.empty(self.mdp.n_states)
+    def best(self, v: Array, chosen: Array, rows: PolicyRows | None = None) -> Array:
+        """Return Tv and update the pairs that are `chosen` in place; `rows` are theirs, where they are at hand.
+
+        No value of a pair grows by more than γ times the largest growth of a state's value, so that after a few backups
+        most pairs are known to be behind without being looked at: on 10⁵ random states of 5 actions and 10 successors
+        the tenth takes a third of the time of the first.
+        """
+        mdp = self.mdp
+        out = np.empty(mdp.n_states)
+        rise = self._rise(v)
+        own = np.empty(0) if rows is None or rise == np.inf else self.follow(v, rows)
+        indptr, indices, data, reward, gamma = self._rows
+        if self._last is None and not v.any():
+            indptr = np.zeros_like(indptr)  # the values of all pairs are their rewards
+
+        most = self._most
 
         def work(lo: int, hi: int) -> None:
-            backup(lo, hi, self.mdp.pair_start, *self._rows, v, self.tie, out, chosen)
+            backup(
+                lo, hi, mdp.pair_start, indptr, indices, data, reward, gamma, v, self.tie, rise, own, most, out, chosen
+            )
 
-        over_ranges(work, self.mdp.n_states, self.n_jobs, _LEAST_STATES)
+        over_ranges(work, mdp.n_states, self.n_jobs, _LEAST_STATES)
+        self._seen = v.copy()
+        self._last = out
         return out
 
-    def rows_of(self, chosen: Array, reward: Array | None = None) -> PolicyRows:
-        """Return the rows of a policy side by side: sweeps over rows that lie apart take four times as long."""
-        P = sp.csr_array(self.mdp.P[chosen])
-        r = (self.mdp.reward if reward is None else reward)[chosen]
-        return PolicyRows(P, *places(P), np.ascontiguousarray(r))
+    def _rise(self, v: Array) -> float:
+        """Return by how much the value of a pair may have grown since the last backup, rounding included.
+
+        Infinite where bounds would leave so many pairs that it is faster to look at all.
+        """
+        if self._last is None:
+            return np.inf
+        gamma = self.mdp.gamma
+        low, high = spread_of(v - self._seen, self.mdp.can_end)
+        size = max(abs(float(v.min())), abs(float(v.max())))
+        rounding = self._width * np.finfo(float).eps * (self._reward_size + size)
+        # Probabilities sum to one up to ROUNDING.
+        rise = gamma * high + ROUNDING * max(abs(low), abs(high)) + 4.0 * rounding
+        left = self._most[self._probe] + rise >= self._last[self._probe_state] + gamma * low
+        return rise if float(left.mean()) <= _FEW_LEFT else np.inf
+
+    def rows_of(self, chosen: Array, reward: Array | None = None, last: PolicyRows | None = None) -> PolicyRows:
+        """Return the rows of a policy side by side: sweeps over rows that lie apart take four times as long.
+
+        Where all pairs have as many successors, the rows of the `last` policy are overwritten where it differs.
+        """
+        from_indptr, from_indices, from_data = self._rows[:3]
+        n = self.mdp.n_states
+        r = np.ascontiguousarray((self.mdp.reward if reward is None else reward)[chosen])
+        if last is not None and len(from_data) == (self._width - 2) * self.mdp.n_pairs:
+            found = last._replace(reward=r, chosen=chosen.copy())
+            before = last.chosen
+        else:
+            indptr = np.zeros(n + 1, dtype=np.int64)
+            np.cumsum(self.mdp.P.indptr[chosen + 1] - self.mdp.P.indptr[chosen], out=indptr[1:])
+            indices = np.empty(indptr[-1], dtype=np.uint32)
+            found = PolicyRows(chosen.copy(), indptr.view(np.uint64), indices, np.empty(indptr[-1]), r)
+            before = chosen[:0]
+
+        def work(lo: int, hi: int) -> None:
+            gather_rows(lo, hi, chosen, before, from_indptr, from_indices, from_data, *found[1:4])
+
+        over_ranges(work, n, self.n_jobs, _LEAST_STATES)
+        return found
 
     def follow(self, v: Array, rows: PolicyRows) -> Array:
         """Return T_π v."""
@@ -92,10 +156,12 @@ class Sweeps:
         reward : array of shape (n_pairs,), optional
             Instead of those of the process.
         """
-        rows = self.rows_of(chosen, reward)
+        rows = self._policy = self.rows_of(chosen, reward, self._policy)
         n = self.mdp.n_states
-        if n > _DENSE and rows.P.nnz <= _FEW * n and n <= _MOST_SPARSE:
-            return np.asarray(spl.splu(sp.csc_array(sp.eye_array(n) - self.mdp.gamma * rows.P)).solve(rows.reward))
+        if n > _DENSE and len(rows.data) <= _FEW * n and n <= _MOST_SPARSE:
+            return np.asarray(
+                spl.splu(sp.csc_array(sp.eye_array(n) - self.mdp.gamma * rows.matrix())).solve(rows.reward)
+            )
         if n > _DENSE:
             v, done = self._repeat(rows, v, tolerance)
             if done:
@@ -103,7 +169,7 @@ class Sweeps:
             found = self._krylov(rows, v, tolerance)
             if found is not None:
                 return found
-        A = sp.eye_array(n, format="csr") - self.mdp.gamma * rows.P
+        A = sp.eye_array(n, format="csr") - self.mdp.gamma * rows.matrix()
         if n <= _DIRECT:
             return np.asarray(interruptible(np.linalg.solve, A.toarray(), rows.reward))
         return np.asarray(spl.splu(sp.csc_array(A)).solve(rows.reward))
@@ -146,11 +212,16 @@ class Sweeps:
 class PolicyRows(NamedTuple):
     """The successors and rewards of one policy, a row per state."""
 
-    P: sp.csr_array
+    chosen: Array
     indptr: Array
     indices: Array
     data: Array
     reward: Array
+
+    def matrix(self) -> sp.csr_array:
+        """Return the rows as a matrix."""
+        places = (self.data, self.indices.view(np.int32), self.indptr.view(np.int64))
+        return sp.csr_array(places, shape=(len(self.chosen),) * 2)
 
 
 def places(P: sp.csr_array) -> tuple[Array, Array, Array]:
@@ -162,8 +233,12 @@ def places(P: sp.csr_array) -> tuple[Array, Array, Array]:
     )
 
 
+def _longest_row(mdp: MDP) -> int:
+    return int(np.diff(mdp.P.indptr).max(initial=1))
+
+
 def rounding_of(mdp: MDP, v: Array) -> float:
     """Return how far rounding may move one backup: sums of products with values of this size."""
-    width = int(np.diff(mdp.P.indptr).max(initial=1)) + 2
+    width = _longest_row(mdp) + 2
     scale = float(abs(mdp.reward).max(initial=0.0) + abs(v).max(initial=0.0))
     return width * np.finfo(float).eps * scale

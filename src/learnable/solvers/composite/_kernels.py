@@ -136,6 +136,17 @@ def gather_square(G: Array, rows: Index, out: Array) -> None:
 
 
 @kernel
+def gather_scaled(G: Array, rows: Index, scale: Array, out: NDArray[np.float32]) -> None:
+    """OUT upper triangle of out (m, m) = scaleₐ G[a, b] scale_b of some rows and columns of G; its diagonal is one."""
+    for a in range(rows.size):
+        row, target = G[rows[a]], out[a]
+        own = scale[a]
+        target[a] = np.float32(1.0)
+        for b in range(a + 1, rows.size):
+            target[b] = np.float32(own * scale[b] * row[rows[b]])
+
+
+@kernel
 def gram_row_epochs(G: Array, l1: Array, l2: Array, W: Array, g: Array, n_epochs: int, floor: float) -> float:
     """IN/OUT W (k, t) and g (k, t): the same with the penalty Σⱼ λ₁ⱼ‖Wⱼ‖₂ + ½λ₂ⱼ‖Wⱼ‖² of whole rows."""
     k, t = W.shape

@@ -388,7 +388,9 @@ class DenseDesign:
         if not len(support):
             return self.cross.copy(), self.square
         if hasattr(model, "A"):
-            r = self.b - model.A[support].T @ model.W[support]
+            # Where most working columns are in the support, reading them all is less than copying those.
+            most = 2 * len(support) > len(columns)
+            r = self.b - (model.A[: len(columns)].T @ model.W if most else model.A[support].T @ model.W[support])
         else:
             r = self.b.copy()
 

@@ -23,7 +23,7 @@ from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Blocks
 from ..systems.moments import Moments, centred_moments
-from .coordinate import FLOOR, Gap, GramQuadratic, Penalty, Quadratic, descend, extrapolate, penalised_gap
+from .coordinate import FLOOR, Gap, GramQuadratic, Penalty, Quadratic, descend, extrapolate, objective, penalised_gap
 from .designs import NOISE, DenseDesign, SparseDesign
 
 Array = NDArray[np.float64]
@@ -144,6 +144,7 @@ class WorkingSet:
         self.columns: Rows = np.zeros(0, dtype=np.intp)
         self.model: Quadratic | None = None
         self.last_l1: Array | None = None
+        self.trail: list[tuple[Penalty, Array]] = []  # the last two penalties and the working coefficients there
         self.in_set = np.zeros(design.shape[0], dtype=bool)
         first = np.zeros(0, dtype=np.intp)
         if design.whole:
@@ -185,6 +186,7 @@ class WorkingSet:
         norm = np.sqrt(design.norm + penalty.l2)
         alive = design.norm > 0
         strong = self._strong_columns(penalty)
+        self._foresee(penalty)
         if strong is None and not len(self.columns):
             strong = self._rough_columns(penalty, progress)
         n_epochs = 0
@@ -214,6 +216,7 @@ class WorkingSet:
             stopped = found.stopped
             stalled = 0 if len(chosen) or found.n_epochs else stalled + 1
             self.gradient, self.square = design.residual(self.model, self.columns, penalty.l1)
+        self.trail = [*self.trail[-1:], (penalty, self.model.W.copy() if self.model is not None else W[:0])]
         self.last_l1 = penalty.l1
         return SparseFit(W, value, n_epochs, value <= tol, gap)
 
@@ -245,6 +248,31 @@ class WorkingSet:
         size = np.sqrt((reduced * reduced).sum(axis=1))
         return np.asarray(size >= 2.0 * penalty.l1 - self.last_l1)
 
+    def _foresee(self, penalty: Penalty) -> None:
+        """Move on along the line through the last two solutions, where that lowers P.
+
+        Coefficients are piecewise linear in λ: on a support that stays the next ones lie on this line.
+        """
+        if len(self.trail) < 2 or self.model is None:
+            return
+        (older, first), (old, _) = self.trail
+        share = _share_of_way(older, old, penalty)
+        if share <= 0.0:
+            return
+        here = self.model.W
+        way = here.copy()
+        way[: len(first)] -= first
+        point = here + share * way
+        point[point * here <= 0] = 0.0
+        inside = penalty.at(self.columns)
+        start = objective(self.model, inside)
+        held = self.model.held.copy()
+        kept = here.copy()
+        self.model.move(point)
+        if not objective(self.model, inside) < start:
+            self.model.W[:] = kept
+            self.model.held[:] = held
+
     def _rough_columns(self, penalty: Penalty, progress: Progress) -> NDArray[np.bool_] | None:
         """Return the columns that matter to the problem with few of the rows, where there are many."""
         few = self.design.thinned()
@@ -274,3 +302,15 @@ class WorkingSet:
             return outside
         distance = (l1 - gap.tau * size) / norm[outside]
         return np.sort(outside[np.argpartition(distance, number)[:number]]) if number > 0 else outside[:0]
+
+
+def _share_of_way(older: Penalty, old: Penalty, new: Penalty) -> float:
+    """Return (λ₁(new) − λ₁(old))/(λ₁(old) − λ₁(older)) where the three lie on a line of penalties, else 0."""
+    last = old.l1 - older.l1
+    step = new.l1 - old.l1
+    largest = int(np.argmax(np.abs(last)))
+    if last[largest] == 0.0:
+        return 0.0
+    share = float(step[largest] / last[largest])
+    straight = bool((np.abs(step - share * last) <= 1e-9 * np.abs(step)).all()) and np.array_equal(old.l2, new.l2)
+    return share if straight and old.positive == new.positive else 0.0
