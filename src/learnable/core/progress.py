@@ -323,10 +323,11 @@ def _duration(seconds: float) -> str:
 
 
 def _write(text: str) -> None:
-    """Write to stderr; a stream that is closed or cannot show the characters must not end a fit."""
+    """Write to stderr; a stream that is closed must not end a fit, and one that lacks the characters gets others."""
     try:
         stream = _stderr()
-        stream.write(text)
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()
     except (OSError, ValueError, AttributeError):
         pass

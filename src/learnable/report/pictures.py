@@ -41,6 +41,7 @@ _MOST_GROUPS: Final = 12  # classes that colours can tell apart
 _MOST_STEPS: Final = 600  # steps of a sequence that a figure has room for
 _DEPTH: Final = 3  # levels of a tree that fit on a screen
 _TOPICS: Final = 4
+_GRID: Final = 200  # points of a curve of many episodes
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -406,6 +407,33 @@ def arms(policy: Any) -> list[Markup]:
     return [played, dot_intervals(names, policy.means, title="Mean reward", x_label="reward")]
 
 
+def returns(result: Any) -> list[Markup]:
+    """Return the returns of the episodes, in blocks: the mean over seeds, between the quartiles."""
+    table = np.atleast_2d(np.asarray(result.returns, dtype=np.float64))
+    block = max(1, table.shape[1] // _GRID)
+    whole = table[:, : table.shape[1] // block * block].reshape(len(table), -1, block).mean(axis=2)
+    x = (np.arange(whole.shape[1]) + 0.5) * block
+    ends = np.quantile(whole, [0.25, 0.75], axis=0) if len(table) > 1 else ()
+    title = "Return by episode" if len(table) == 1 else "Return by episode, mean and quartiles over seeds"
+    return [line_with_band(x, whole.mean(axis=0), *ends, title=title, x_label="episode", y_label="return")]
+
+
+def training(result: Any) -> list[Markup]:
+    """Return the returns of episodes, with exploration, and of evaluations, without."""
+    lines = {}
+    for words, table in (("episodes", result.episodes), ("evaluations", result.evaluations)):
+        if len(table) > 1:
+            lines[words] = (table[:, 0], table[:, 1])
+    if not lines:
+        raise DataError(f"plot: {result.agent} has finished too few episodes to draw; let it learn for longer.")
+    return [labelled_lines(lines, title=f"{result.agent}: return while it learns", x_label="step", y_label="return")]
+
+
+def own_figure(result: Any) -> list[Markup]:
+    """Return what a result draws of itself, as simulations of bandits do."""
+    return [result.plot()]
+
+
 def learned_values(learner: Any) -> list[Markup]:
     """Return the value of the best action in each state, as a learner sees it."""
     table = np.asarray(learner.action_values, dtype=np.float64)
@@ -462,5 +490,8 @@ RESULTS: Final[tuple[tuple[tuple[str, ...], Callable[[Any], list[Markup]]], ...]
     (("rhat", "n_chains"), chains),
     (("values", "policy", "lower", "upper"), values),
     (("counts", "means", "n_arms"), arms),
-    (("action_values",), learned_values),
+    (("returns", "lengths", "policies"), returns),
+    (("episodes", "evaluations", "best_score"), training),
+    (("memory", "action_values"), learned_values),
+    (("plot",), own_figure),
 )
