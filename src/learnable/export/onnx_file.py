@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import ParameterError
+from ..core.model_file import writing
 from ..core.registry import REGISTRY, registered_name
 from .graph import Graph, finish
 from .linear import check_linear, linear_answer
@@ -83,7 +84,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     finish(graph, answer, type(last).__name__)
     written = graph.model(type(last).__name__, _DTYPES[dtype], n_features, _notes(model))
     if path is not None:
-        with open(path, "wb") as file:
+        with writing(path) as file:
             file.write(written.SerializeToString())
     return written
 
