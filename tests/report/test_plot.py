@@ -77,6 +77,14 @@ def test_scores_without_probabilities_still_have_a_roc_curve(iris):
     assert "Calibration" not in titles(found)
 
 
+def test_a_support_vector_machine_of_two_columns_shows_its_margin(iris):
+    X, y = iris
+    plane, label = X.iloc[50:, 2:], y[50:]
+    found = ln.plot(ln.SVC(kernel="linear").fit(plane, label), plane, label)
+    assert found.kind == "support vector machine" and "Margin and support vectors" in titles(found)
+    assert {"versicolor", "virginica"} <= set(texts(parse(found.svg)))
+
+
 def test_a_tree_is_drawn_and_a_forest_shows_importances(iris):
     X, y = iris
     tree = ln.plot(ln.DecisionTreeClassifier().fit(X, y), X, y)

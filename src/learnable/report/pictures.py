@@ -26,13 +26,14 @@ from ..plots import (
     histogram,
     labelled_lines,
     line_with_band,
+    margin_plot,
     scatter,
     scree,
     share_bars,
 )
 from ..plots.markup import Markup, clean
 from .facts import has_importances, importances_of
-from .predictions import Shown, curve
+from .predictions import Shown, curve, like
 
 Array = NDArray[np.float64]
 
@@ -42,6 +43,8 @@ _MOST_STEPS: Final = 600  # steps of a sequence that a figure has room for
 _DEPTH: Final = 3  # levels of a tree that fit on a screen
 _TOPICS: Final = 4
 _GRID: Final = 200  # points of a curve of many episodes
+_SQUARE: Final = 50  # points of each side of a grid
+_ON_MARGIN: Final = 0.01  # how far from one the score of a row on the margin may be: SVC stops at 1e-3
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -157,6 +160,27 @@ _LOSSES: Final = (
 def ensemble(shown: Shown) -> list[Markup]:
     """Return importances and the loss by rounds."""
     return [*importances(shown), *rounds(shown)]
+
+
+def margin(shown: Shown) -> list[Markup]:
+    """Return boundary, margins and rows of a support vector machine of two classes in the plane of its two columns."""
+    rows = shown.need_rows("its margin")
+    sides = [np.linspace(*_widened(rows[:, j]), _SQUARE) for j in range(2)]
+    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    scores = np.asarray(shown.model.decision_function(like(shown.X, grid)), dtype=np.float64)
+    classes = shown.model.classes_
+    sign = np.where(np.asarray(shown.y) == classes[1], 1.0, -1.0)
+    inside = sign * np.asarray(shown.model.decision_function(shown.X), dtype=np.float64)
+    case = np.where(inside > 1.0 + _ON_MARGIN, "non-support", np.where(inside < 1.0 - _ON_MARGIN, "bound", "margin"))
+    names = (clean(classes[0], 14), clean(classes[1], 14))
+    axes = {"x_label": shown.names[0], "y_label": shown.names[1]}
+    return [margin_plot(*sides, scores.reshape(_SQUARE, _SQUARE), rows, sign, case, names=names, **axes)]
+
+
+def _widened(column: Array) -> tuple[float, float]:
+    low, high = float(column.min()), float(column.max())
+    room = 0.06 * (high - low or 1.0)
+    return low - room, high + room
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -460,6 +484,11 @@ def _is_one_column(shown: Shown) -> bool:
     return bool(one and is_regressor(shown.model) and shown.y is not None and shown.y.ndim == 1)
 
 
+def _is_machine_in_a_plane(shown: Shown) -> bool:
+    two = shown.rows is not None and shown.rows.shape[1] == 2 and shown.y is not None
+    return bool(two and shown.has("support_vectors_", "classes_") and len(shown.model.classes_) == 2)
+
+
 def _is_boosted(shown: Shown) -> bool:
     return any(shown.has(name) for name, _ in _LOSSES if name != "loss_curve_")
 
@@ -469,6 +498,7 @@ KINDS: Final[tuple[tuple[str, Callable[[Shown], bool], Draw, bool], ...]] = (
     ("hidden Markov model", lambda s: s.has("transmat_"), states, False),
     ("one tree", _is_one_tree, tree, False),
     ("regression on one column", _is_one_column, curve, False),
+    ("support vector machine", _is_machine_in_a_plane, margin, True),
     ("forest or boosting", lambda s: _has_trees(s) or _is_boosted(s), ensemble, True),
     ("network", lambda s: s.has("loss_curve_"), rounds, True),
     ("choice of columns", lambda s: s.has("support_", "ranking_") or s.has("order_", "scores_"), selection, False),
