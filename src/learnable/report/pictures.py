@@ -165,16 +165,20 @@ def ensemble(shown: Shown) -> list[Markup]:
 def margin(shown: Shown) -> list[Markup]:
     """Return boundary, margins and rows of a support vector machine of two classes in the plane of its two columns."""
     rows = shown.need_rows("its margin")
-    sides = [np.linspace(*_widened(rows[:, j]), _SQUARE) for j in range(2)]
-    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    across = np.linspace(*_widened(rows[:, 0]), _SQUARE)
+    upwards = np.linspace(*_widened(rows[:, 1]), _SQUARE)
+    grid = np.stack(np.meshgrid(across, upwards), axis=-1).reshape(-1, 2)
     scores = np.asarray(shown.model.decision_function(like(shown.X, grid)), dtype=np.float64)
     classes = shown.model.classes_
     sign = np.where(np.asarray(shown.y) == classes[1], 1.0, -1.0)
     inside = sign * np.asarray(shown.model.decision_function(shown.X), dtype=np.float64)
     case = np.where(inside > 1.0 + _ON_MARGIN, "non-support", np.where(inside < 1.0 - _ON_MARGIN, "bound", "margin"))
     names = (clean(classes[0], 14), clean(classes[1], 14))
-    axes = {"x_label": shown.names[0], "y_label": shown.names[1]}
-    return [margin_plot(*sides, scores.reshape(_SQUARE, _SQUARE), rows, sign, case, names=names, **axes)]
+    drawn = margin_plot(
+        across, upwards, scores.reshape(_SQUARE, _SQUARE), rows, sign, case, names=names, x_label=shown.names[0],
+        y_label=shown.names[1],
+    )  # fmt: skip
+    return [drawn]
 
 
 def _widened(column: Array) -> tuple[float, float]:
