@@ -57,7 +57,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
 
     Notes
     -----
-    Operators of ai.onnx 18 and ai.onnx.ml 5 (TreeEnsemble), which onnxruntime has since 1.20. A column of categories of
+    Operators of ai.onnx 18 and ai.onnx.ml 5 (TreeEnsemble); tested with onnxruntime 1.31. A column of categories of
     histogram boosting holds the numbers it was fitted with; categories that are words have to be encoded before the
     fit.
 
