@@ -128,6 +128,14 @@ def test_no_stderr_or_a_closed_one_is_no_trouble(monkeypatch):
         assert not progress.is_visible()
 
 
+def test_a_terminal_without_the_characters_still_shows_the_words(terminal, monkeypatch):
+    written = io.BytesIO()
+    narrow = io.TextIOWrapper(written, encoding="ascii")
+    monkeypatch.setattr(progress, "_stderr", lambda: narrow)
+    progress._write("\rRidge ━━──")
+    assert written.getvalue() == b"\rRidge ????"
+
+
 def test_other_threads_show_nothing(terminal):
     thread = threading.Thread(target=Slow().fit, args=(X, Y))
     thread.start()

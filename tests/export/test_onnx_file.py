@@ -178,6 +178,26 @@ def test_categories_of_histogram_boosting(levels):
     check(model, np.vstack([X, strange]), tolerance=1e-13)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        ln.DecisionTreeClassifier(categorical_features=[0], max_depth=4),
+        ln.RandomForestClassifier(n_estimators=4, categorical_features=[0], random_state=0),
+        ln.HistGradientBoostingClassifier(max_iter=4, categorical_features=[0], min_samples_leaf=5),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_categories_of_classifiers_of_three_classes(model):
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.integers(0, 35, 300).astype(float), rng.normal(size=300)])
+    y = np.array(["a", "b", "c"])[(X[:, 0].astype(int) * 7 + (X[:, 1] > 0)) % 3]
+    X[::13, 0] = np.nan
+    model.fit(X, y)
+    assert (model.trees_.category >= 0).any()
+    strange = np.column_stack([[34.0, 35.0, 63.0, 64.0, 1e6, np.nan], np.zeros(6)])
+    check(model, np.vstack([X, strange]), tolerance=1e-13)
+
+
 def test_categories_that_are_words_are_refused():
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame({"a": pd.Categorical(["x", "y", "z"] * 20), "b": np.arange(60.0)})

@@ -77,6 +77,14 @@ def test_scores_without_probabilities_still_have_a_roc_curve(iris):
     assert "Calibration" not in titles(found)
 
 
+def test_a_support_vector_machine_of_two_columns_shows_its_margin(iris):
+    X, y = iris
+    plane, label = X.iloc[50:, 2:], y[50:]
+    found = ln.plot(ln.SVC(kernel="linear").fit(plane, label), plane, label)
+    assert found.kind == "support vector machine" and "Margin and support vectors" in titles(found)
+    assert {"versicolor", "virginica"} <= set(texts(parse(found.svg)))
+
+
 def test_a_tree_is_drawn_and_a_forest_shows_importances(iris):
     X, y = iris
     tree = ln.plot(ln.DecisionTreeClassifier().fit(X, y), X, y)
@@ -155,7 +163,7 @@ def test_states_over_time_and_transitions_without_rows():
 
 
 def test_results_that_are_no_estimators():
-    from learnable.decisions.bandits import UCB
+    from learnable.decisions.bandits import UCB, simulate, stochastic
     from learnable.sampling import Chains
 
     rng = np.random.default_rng(0)
@@ -168,8 +176,25 @@ def test_results_that_are_no_estimators():
     for reward in (0.0, 1.0, 0.5, 1.0):
         policy.update(policy.act(), reward)
     assert "How often each arm was played" in titles(ln.plot(policy))
+    draws_itself = simulate(UCB(2), stochastic([0.2, 0.8]), 50, 4)
+    assert "Pseudo-regret" in titles(ln.plot(draws_itself))
     with pytest.raises(DataError, match="no figures of object"):
         ln.plot(object())
+
+
+def test_learning_curves_of_reinforcement_learning():
+    from learnable.decisions.rl.deep.results import Training
+    from learnable.decisions.rl.results import Learned
+
+    earned = np.linspace(0.0, 1.0, 500) + np.zeros((3, 1))
+    nothing = np.zeros((3, 2, 2))
+    learned = Learned("Q", nothing, nothing[:, :, 0].astype(int), earned, earned.astype(int), None, 1.0, 1.0, 1.0, 0.95)
+    assert titles(ln.plot(learned))[1] == "Return by episode, mean and quartiles over seeds"
+    episodes = np.column_stack([np.arange(9.0), np.arange(9.0), np.ones(9)])
+    run = Training("DQN", 9, 1.0, 9.0, "steps", episodes, np.empty((0, 4)), 8.0, 9)
+    assert titles(ln.plot(run))[1] == "DQN: return while it learns"
+    with pytest.raises(DataError, match="too few episodes"):
+        ln.plot(Training("DQN", 9, 1.0, 9.0, "steps", episodes[:1], np.empty((0, 4)), 8.0, 9))
 
 
 def test_a_pipeline_shows_its_last_step(iris):

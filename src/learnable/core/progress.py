@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -100,10 +100,7 @@ class Line:
     """What one fit has reached. The fit calls `step`, the watcher `look`, the fit at last `close`."""
 
     def __init__(self, estimator: Any, max_seconds: float | None, caller: FrameType | None) -> None:
-        self.name = type(estimator).__name__
-        self.steps = steps_of(type(estimator))
-        self.total = _number(estimator, self.steps.total)
-        self.goal = _number(estimator, self.steps.goal)
+        self.estimator = estimator
         self.max_seconds = max_seconds
         self.started = time.perf_counter()
         self.iteration = 0
@@ -115,6 +112,23 @@ class Line:
         self.shown: bool | None = None  # None before the two seconds have passed
         self.is_due = False  # in a notebook the fit draws: output of a thread lands in the cell that started it
         self.width = 0  # characters on the screen
+
+    # What only a line that is drawn needs: most fits end before that.
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What the steps of the model are."""
+        return steps_of(type(self.estimator))
+
+    @cached_property
+    def total(self) -> float | None:
+        """How many steps there will be."""
+        return _number(self.estimator, self.steps.total)
+
+    @cached_property
+    def goal(self) -> float | None:
+        """How small the number has to become."""
+        return _number(self.estimator, self.steps.goal)
 
     def step(self, iteration: int, value: float) -> None:
         """Note a step."""
@@ -145,14 +159,15 @@ class Line:
 
     def text(self, seconds: float) -> str:
         """Return the line after so many seconds: at most 80 characters for most models."""
+        name = type(self.estimator).__name__
         left = self.seconds_left(seconds)
         parts = [_count(self.steps.unit, self.iteration, self.total)] if self.iteration else ["at work"]
         if self.steps.measure and self.iteration and math.isfinite(self.value):
             parts.append(f"{self.steps.measure} {self.value:.3g}")
         parts.append(_duration(seconds))
         if left is None:
-            return f"{self.name} {', '.join(parts)}"
-        return f"{self.name} {_bar(seconds / (seconds + left))} {', '.join(parts)}, about {_duration(left)} left"
+            return f"{name} {', '.join(parts)}"
+        return f"{name} {_bar(seconds / (seconds + left))} {', '.join(parts)}, about {_duration(left)} left"
 
     def seconds_left(self, seconds: float) -> float | None:
         """Return how long the fit will go on at this pace, or None where that is not known."""
@@ -323,10 +338,11 @@ def _duration(seconds: float) -> str:
 
 
 def _write(text: str) -> None:
-    """Write to stderr; a stream that is closed or cannot show the characters must not end a fit."""
+    """Write to stderr; a stream that is closed must not end a fit, and one that lacks the characters gets others."""
     try:
         stream = _stderr()
-        stream.write(text)
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()
     except (OSError, ValueError, AttributeError):
         pass

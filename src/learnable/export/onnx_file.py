@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import ParameterError
+from ..core.model_file import writing
 from ..core.registry import REGISTRY, registered_name
 from .graph import Graph, finish
 from .linear import check_linear, linear_answer
@@ -56,7 +57,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
 
     Notes
     -----
-    Operators of ai.onnx 18 and ai.onnx.ml 5 (TreeEnsemble), which onnxruntime has since 1.20. A column of categories of
+    Operators of ai.onnx 18 and ai.onnx.ml 5 (TreeEnsemble); tested with onnxruntime 1.31. A column of categories of
     histogram boosting holds the numbers it was fitted with; categories that are words have to be encoded before the
     fit.
 
@@ -83,7 +84,7 @@ def to_onnx(model: Any, path: str | os.PathLike[str] | None = None, *, dtype: st
     finish(graph, answer, type(last).__name__)
     written = graph.model(type(last).__name__, _DTYPES[dtype], n_features, _notes(model))
     if path is not None:
-        with open(path, "wb") as file:
+        with writing(path) as file:
             file.write(written.SerializeToString())
     return written
 

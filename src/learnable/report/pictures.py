@@ -26,13 +26,14 @@ from ..plots import (
     histogram,
     labelled_lines,
     line_with_band,
+    margin_plot,
     scatter,
     scree,
     share_bars,
 )
 from ..plots.markup import Markup, clean
 from .facts import has_importances, importances_of
-from .predictions import Shown, curve
+from .predictions import Shown, curve, like
 
 Array = NDArray[np.float64]
 
@@ -41,6 +42,9 @@ _MOST_GROUPS: Final = 12  # classes that colours can tell apart
 _MOST_STEPS: Final = 600  # steps of a sequence that a figure has room for
 _DEPTH: Final = 3  # levels of a tree that fit on a screen
 _TOPICS: Final = 4
+_GRID: Final = 200  # points of a curve of many episodes
+_SQUARE: Final = 50  # points of each side of a grid
+_ON_MARGIN: Final = 0.01  # how far from one the score of a row on the margin may be: SVC stops at 1e-3
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -156,6 +160,31 @@ _LOSSES: Final = (
 def ensemble(shown: Shown) -> list[Markup]:
     """Return importances and the loss by rounds."""
     return [*importances(shown), *rounds(shown)]
+
+
+def margin(shown: Shown) -> list[Markup]:
+    """Return boundary, margins and rows of a support vector machine of two classes in the plane of its two columns."""
+    rows = shown.need_rows("its margin")
+    across = np.linspace(*_widened(rows[:, 0]), _SQUARE)
+    upwards = np.linspace(*_widened(rows[:, 1]), _SQUARE)
+    grid = np.stack(np.meshgrid(across, upwards), axis=-1).reshape(-1, 2)
+    scores = np.asarray(shown.model.decision_function(like(shown.X, grid)), dtype=np.float64)
+    classes = shown.model.classes_
+    sign = np.where(np.asarray(shown.y) == classes[1], 1.0, -1.0)
+    inside = sign * np.asarray(shown.model.decision_function(shown.X), dtype=np.float64)
+    case = np.where(inside > 1.0 + _ON_MARGIN, "non-support", np.where(inside < 1.0 - _ON_MARGIN, "bound", "margin"))
+    names = (clean(classes[0], 14), clean(classes[1], 14))
+    drawn = margin_plot(
+        across, upwards, scores.reshape(_SQUARE, _SQUARE), rows, sign, case, names=names, x_label=shown.names[0],
+        y_label=shown.names[1],
+    )  # fmt: skip
+    return [drawn]
+
+
+def _widened(column: Array) -> tuple[float, float]:
+    low, high = float(column.min()), float(column.max())
+    room = 0.06 * (high - low or 1.0)
+    return low - room, high + room
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -406,6 +435,33 @@ def arms(policy: Any) -> list[Markup]:
     return [played, dot_intervals(names, policy.means, title="Mean reward", x_label="reward")]
 
 
+def returns(result: Any) -> list[Markup]:
+    """Return the returns of the episodes, in blocks: the mean over seeds, between the quartiles."""
+    table = np.atleast_2d(np.asarray(result.returns, dtype=np.float64))
+    block = max(1, table.shape[1] // _GRID)
+    whole = table[:, : table.shape[1] // block * block].reshape(len(table), -1, block).mean(axis=2)
+    x = (np.arange(whole.shape[1]) + 0.5) * block
+    ends = np.quantile(whole, [0.25, 0.75], axis=0) if len(table) > 1 else ()
+    title = "Return by episode" if len(table) == 1 else "Return by episode, mean and quartiles over seeds"
+    return [line_with_band(x, whole.mean(axis=0), *ends, title=title, x_label="episode", y_label="return")]
+
+
+def training(result: Any) -> list[Markup]:
+    """Return the returns of episodes, with exploration, and of evaluations, without."""
+    lines = {}
+    for words, table in (("episodes", result.episodes), ("evaluations", result.evaluations)):
+        if len(table) > 1:
+            lines[words] = (table[:, 0], table[:, 1])
+    if not lines:
+        raise DataError(f"plot: {result.agent} has finished too few episodes to draw; let it learn for longer.")
+    return [labelled_lines(lines, title=f"{result.agent}: return while it learns", x_label="step", y_label="return")]
+
+
+def own_figure(result: Any) -> list[Markup]:
+    """Return what a result draws of itself, as simulations of bandits do."""
+    return [result.plot()]
+
+
 def learned_values(learner: Any) -> list[Markup]:
     """Return the value of the best action in each state, as a learner sees it."""
     table = np.asarray(learner.action_values, dtype=np.float64)
@@ -432,6 +488,11 @@ def _is_one_column(shown: Shown) -> bool:
     return bool(one and is_regressor(shown.model) and shown.y is not None and shown.y.ndim == 1)
 
 
+def _is_machine_in_a_plane(shown: Shown) -> bool:
+    two = shown.rows is not None and shown.rows.shape[1] == 2 and shown.y is not None
+    return bool(two and shown.has("support_vectors_", "classes_") and len(shown.model.classes_) == 2)
+
+
 def _is_boosted(shown: Shown) -> bool:
     return any(shown.has(name) for name, _ in _LOSSES if name != "loss_curve_")
 
@@ -441,6 +502,7 @@ KINDS: Final[tuple[tuple[str, Callable[[Shown], bool], Draw, bool], ...]] = (
     ("hidden Markov model", lambda s: s.has("transmat_"), states, False),
     ("one tree", _is_one_tree, tree, False),
     ("regression on one column", _is_one_column, curve, False),
+    ("support vector machine", _is_machine_in_a_plane, margin, True),
     ("forest or boosting", lambda s: _has_trees(s) or _is_boosted(s), ensemble, True),
     ("network", lambda s: s.has("loss_curve_"), rounds, True),
     ("choice of columns", lambda s: s.has("support_", "ranking_") or s.has("order_", "scores_"), selection, False),
@@ -462,5 +524,8 @@ RESULTS: Final[tuple[tuple[tuple[str, ...], Callable[[Any], list[Markup]]], ...]
     (("rhat", "n_chains"), chains),
     (("values", "policy", "lower", "upper"), values),
     (("counts", "means", "n_arms"), arms),
-    (("action_values",), learned_values),
+    (("returns", "lengths", "policies"), returns),
+    (("episodes", "evaluations", "best_score"), training),
+    (("memory", "action_values"), learned_values),
+    (("plot",), own_figure),
 )

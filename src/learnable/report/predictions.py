@@ -126,7 +126,7 @@ def curve(shown: Shown) -> list[Markup]:
     low, high = float(np.nanmin(rows)), float(np.nanmax(rows))
     margin = 0.05 * (high - low or 1.0)
     grid = np.linspace(low - margin, high + margin, _GRID)[:, None]
-    asked = _like(shown.X, grid)
+    asked = like(shown.X, grid)
     mean = np.asarray(shown.model.predict(asked), dtype=np.float64).reshape(_GRID, -1)[:, 0]
     bands: dict[str, Any] = {}
     if hasattr(shown.model, "predict_interval"):
@@ -139,9 +139,10 @@ def curve(shown: Shown) -> list[Markup]:
     return [drawn]
 
 
-def _like(X: Any, column: Array) -> Any:
-    """Return a column of numbers in the container of X: a frame with the same name, or the array."""
+def like(X: Any, columns: Array) -> Any:
+    """Return columns of numbers in the container of X: a frame with the same names, or the array."""
     if not is_frame(X):
-        return column
+        return columns
     frame = open_frame("plot", X)
-    return nw.from_dict({frame.columns[0]: column[:, 0]}, backend=frame.implementation).to_native()
+    named = {name: columns[:, j] for j, name in enumerate(frame.columns)}
+    return nw.from_dict(named, backend=frame.implementation).to_native()
