@@ -204,14 +204,16 @@ class Runs:
         return request
 
     async def stop(self, run: Run) -> None:
-        """Ask a run to stop; a comparison keeps what is done."""
+        """Ask a run to stop; a comparison then judges and keeps its best model, and a second time ends that too."""
         if run.is_over or run.process is None or run.process.stdin is None:
             return
+        again = run.status == "stopping"
         run.status = "stopping"
         with contextlib.suppress(OSError):
             run.process.stdin.write(b"stop\n")
             await run.process.stdin.drain()
-        await run.tell({"kind": "stage", "text": "stopping: the best model so far is judged and kept"})
+        text = "ending at once" if again else "stopping: the best model so far is judged and kept"
+        await run.tell({"kind": "stage", "text": text})
 
     async def close(self) -> None:
         """End all processes."""

@@ -21,8 +21,8 @@ from ..core.threads import Background
 
 Tell = Callable[[dict[str, Any]], None]
 
-#: Seconds in which the best model so far is judged and kept after the stop button.
-AFTER_STOP: Final = 20.0
+#: Seconds in which the best model so far is judged and kept after the stop button; a second "stop" ends that too.
+AFTER_STOP: Final = 60.0
 _SHARE_OF_MEMORY: Final = 0.8
 #: Parts of a table's description that grow with its columns: more than this many are not sent with an event.
 _MOST_COLUMNS: Final = 300
@@ -61,7 +61,7 @@ def _compare(place: Path, request: dict[str, Any], tell: Tell) -> None:
     from ..evaluation.comparison.contest import compare
     from ..evaluation.comparison.race import Server
     from ..report import advise, render
-    from .answers import load_table
+    from .shelf import load_table
     from .store import write_json
 
     settings = dict(request["settings"])

@@ -29,8 +29,9 @@ export async function show(stage, place, app) {
     note({ table: table || null }, true);
     draw(table);
   });
-  fill(stage, head("laboratory", scene.title, scene.text), el("div", { class: "setup" }, labelled("On", choose, scene.takes || null)), box,
-    el("p", {}, el("a", { href: link("lab") }, "All scenes")));
+  const takes = scene.takes ? `It takes ${scene.takes}` : null;
+  fill(stage, el("h1", { class: "unseen", tabindex: "-1" }, scene.title),
+    el("div", { class: "lab-bar" }, el("p", {}, el("a", { href: link("lab") }, "‹ All scenes")), labelled("On", choose, takes)), box);
   draw(first);
   return null;
 }

@@ -40,7 +40,7 @@ function steps() {
     return el("li", {}, el("a", { class: "step", href: to, "aria-current": current ? "page" : null }, text));
   });
   if (app.state?.lab) {
-    entries.push(el("li", {}, el("a", { class: "step", href: link("lab"), "aria-current": place === "lab" ? "page" : null }, "Laboratory")));
+    entries.push(el("li", {}, el("a", { class: "step", href: link("lab"), "aria-current": place === "lab" ? "page" : null }, "Lab")));
   }
   fill(document.getElementById("steps"), entries);
 }

@@ -72,6 +72,10 @@ class Race {
   async halt() {
     this.stop.disabled = true;
     this.stop.textContent = "Stopping …";
+    setTimeout(() => {
+      this.stop.disabled = false;
+      this.stop.textContent = "End it now";
+    }, 3000);
     announce("Stopping. The best model so far is judged and kept.");
     await post(`/api/runs/${this.run.id}/stop`);
   }
