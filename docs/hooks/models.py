@@ -30,6 +30,9 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
         _add(files, config, f"models/{name}.md", made.markdown)
         PARTS[f"models/{name}.md"] = made.parts
     _add(files, config, "models/index.md", pages.index(FOUND), InclusionLevel.INCLUDED)
+    shown = pages.in_pictures(FOUND)
+    _add(files, config, "models/pictures.md", shown.markdown, InclusionLevel.INCLUDED)
+    PARTS["models/pictures.md"] = shown.parts
     return files
 
 
