@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PARTS: dict[str, list[str]] = {}
 FOUND: dict[str, Any] = {}
 #: Factors of the search, by folder or page: first what explains, last what only lists.
-BOOST = {"start": 4.0, "guide": 3.0, "models": 2.0, "reference": 0.5, "coverage.md": 0.1, "departures.md": 0.1}
+BOOST = {"start": 4.0, "guide": 3.0, "models": 3.0, "reference": 0.5, "coverage.md": 0.1, "departures.md": 0.1}
 MARK = re.compile(r"<!-- part: (\d+) -->")
 
 
