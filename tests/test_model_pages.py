@@ -79,6 +79,15 @@ def test_a_picture_is_drawn_by_the_model_itself(name):
     assert type(model).__name__ == name and words.endswith(".")
 
 
+def test_every_picture_leads_to_its_page():
+    found = {name: {"svg": "<svg></svg>"} if name == "Ridge" else {} for name in estimator_names()}
+    page = pages.in_pictures(found)
+    assert page.parts == [
+        '<div class="pictures" data-search-exclude><a href="Ridge.html"><svg></svg><span>Ridge</span></a></div>'
+    ]
+    assert "## Linear models" in page.markdown and "## Trees" not in page.markdown
+
+
 def test_models_without_a_picture_are_known():
     assert set(pictures.ELSEWHERE) <= set(estimator_names())
     assert pictures.SPARSE | set(pictures.SETTINGS) <= set(estimator_names())

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PARTS: dict[str, list[str]] = {}
 FOUND: dict[str, Any] = {}
 #: Factors of the search, by folder or page: first what explains, last what only lists.
-BOOST = {"start": 4.0, "guide": 3.0, "models": 2.0, "reference": 0.5, "coverage.md": 0.1, "departures.md": 0.1}
+BOOST = {"start": 4.0, "guide": 3.0, "models": 3.0, "reference": 0.5, "coverage.md": 0.1, "departures.md": 0.1}
 MARK = re.compile(r"<!-- part: (\d+) -->")
 
 
@@ -30,6 +30,9 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
         _add(files, config, f"models/{name}.md", made.markdown)
         PARTS[f"models/{name}.md"] = made.parts
     _add(files, config, "models/index.md", pages.index(FOUND), InclusionLevel.INCLUDED)
+    shown = pages.in_pictures(FOUND)
+    _add(files, config, "models/pictures.md", shown.markdown, InclusionLevel.INCLUDED)
+    PARTS["models/pictures.md"] = shown.parts
     return files
 
 

@@ -363,7 +363,7 @@ def index(found: Mapping[str, Mapping[str, Any]]) -> str:
         "",
         f"{len(found)} classes, each with a page of its own: what it minimises, an example, a picture, what is proven, "
         "what it costs. "
-        "[Which model?](../start/which_model.md) helps to choose.",
+        "[Which model?](../start/which_model.md) helps to choose; [models in pictures](pictures.md) shows them all.",
         "",
         "● yes, ○ as the model inside. *Missing*: takes missing values; *sparse*: SciPy's sparse arrays; "
         "*weights*: `sample_weight`; "
@@ -391,3 +391,20 @@ def index(found: Mapping[str, Mapping[str, Any]]) -> str:
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)
+
+
+def in_pictures(found: Mapping[str, Mapping[str, Any]]) -> Page:
+    """Return the page that shows every model's picture; each leads to its page."""
+    head = (
+        "Every picture is drawn by the model itself, fitted to a small table while these pages are built. "
+        "A click leads to its page. [The same as a table](index.md)."
+    )
+    lines = ["---", "hide:", "  - toc", "---", "", "# Models in pictures", "", head, ""]
+    parts: list[str] = []
+    for family, names in names_by_family().items():
+        shown = [name for name in names if "svg" in found[name]]
+        if shown:
+            cards = "".join(f'<a href="{name}.html">{found[name]["svg"]}<span>{name}</span></a>' for name in shown)
+            lines += [f"## {FAMILIES[family][0]}", "", f"<!-- part: {len(parts)} -->", ""]
+            parts.append(f'<div class="pictures" data-search-exclude>{cards}</div>')
+    return Page("\n".join(lines), parts)

@@ -84,6 +84,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "OneClassSVM": {"nu": 0.1, "gamma": 1.0},
     "HistGradientBoostingRegressor": {"max_iter": 50, "min_samples_leaf": 5},
     "HistGradientBoostingClassifier": {"max_iter": 50, "min_samples_leaf": 5},
+    "BasisExpansion": {"functions": ("identity", "square", "sin", "tanh")},
     "PolynomialFeatures": {"degree": 4, "include_bias": False},
     "Nystroem": {"n_components": 5, "gamma": 0.5, "random_state": 0},
     "RBFSampler": {"n_components": 5, "gamma": 0.5, "random_state": 0},
@@ -336,7 +337,7 @@ def draw_features(name: str, model: Any) -> tuple[str, str, Any]:
     x = np.linspace(-2.0, 2.0, 121)
     made = model.fit(x[:, None]).transform(x[:, None])
     made = np.asarray(made)[:, :6]
-    names = [f"feature {j}" for j in range(made.shape[1])]
+    names = [str(word) for word in model.get_feature_names_out()[:6]]
     figure = labelled_lines(
         {name: (x, line) for name, line in zip(names, made.T, strict=True)},
         title=f"Features of {name}",
