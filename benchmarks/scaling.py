@@ -307,7 +307,7 @@ def to_markdown(slopes: list[Slope]) -> str:
         for what in ("time", "memory"):
             for variable in VARIABLES:
                 slope = mine.get((what, variable))
-                cells.append("" if slope is None else f"{slope.measured:.2f} ≤ {slope.declared:g}")
+                cells.append("" if slope is None else f"{slope.measured:.2f} ({slope.declared:g})")
         flag = ", ".join(f"{s.what} in {s.variable} EXCEEDS" for s in mine.values() if s.exceeds)
         lines.append(f"| `{cost.model}` | {cost.quote} | " + " | ".join(cells) + f" | {flag} |")
     return "\n".join(lines)
