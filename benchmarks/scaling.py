@@ -219,7 +219,7 @@ COSTS = (
     ),
     Cost(
         "MLPRegressor", "neural", "O(p)", {"n": 1, "d": 1}, {"n": 0, "d": 1},
-        _regression(lambda: ln.MLPRegressor((16,), max_iter=3, random_state=0, n_iter_no_change=9)),
+        _regression(lambda: ln.MLPRegressor(hidden_layer_sizes=(16,), max_iter=3, random_state=0, n_iter_no_change=9)),
         {"n": (5000, 10_000, 20_000, 40_000), "d": MANY}, {"n": 5000, "d": 10}, per_iteration=True,
     ),
 )  # fmt: skip
@@ -307,7 +307,7 @@ def to_markdown(slopes: list[Slope]) -> str:
         for what in ("time", "memory"):
             for variable in VARIABLES:
                 slope = mine.get((what, variable))
-                cells.append("" if slope is None else f"{slope.measured:.2f} ≤ {slope.declared:g}")
+                cells.append("" if slope is None else f"{slope.measured:.2f} ({slope.declared:g})")
         flag = ", ".join(f"{s.what} in {s.variable} EXCEEDS" for s in mine.values() if s.exceeds)
         lines.append(f"| `{cost.model}` | {cost.quote} | " + " | ".join(cells) + f" | {flag} |")
     return "\n".join(lines)

@@ -81,12 +81,14 @@ def assert_same_bits(found, expected):
 def check_a_death(client, name, undisturbed, share):
     expected, n_tasks = undisturbed(name)
     point = max(1, min(n_tasks - 1, round(share * n_tasks)))
-    with after(client, point, killer(client)) as count:
-        found = fitted(name)
-    assert count.seen >= point
-    assert len(client.scheduler_info()["workers"]) == N_WORKERS - 1
-    assert_same_bits(found, expected)
-    refill(client, N_WORKERS)
+    try:
+        with after(client, point, killer(client)) as count:
+            found = fitted(name)
+        assert count.seen >= point
+        assert len(client.scheduler_info()["workers"]) == N_WORKERS - 1
+        assert_same_bits(found, expected)
+    finally:
+        refill(client, N_WORKERS)
 
 
 @pytest.mark.parametrize("name, share", [("ridge", 0.5), ("logistic", 0.35), ("k-means", 0.7)])

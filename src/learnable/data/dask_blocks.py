@@ -396,7 +396,7 @@ def _result(client: Any, future: Any, gone: str) -> Any:
     while True:
         try:
             return future.result(timeout=_POLL)
-        except TimeoutError:
+        except (TimeoutError, UnboundLocalError):  # the second is Dask's, of a wait that is cancelled as it times out
             if future.done():
                 return future.result()  # it came in just now, or the timeout is the task's own
         except OSError as error:

@@ -147,8 +147,8 @@ def run_on_groups(
             place = owner_of[number]
             while number not in waiting:
                 found = result_of(running.pop(place))
-                done, todo[place] = todo[place][: len(found)], todo[place][len(found) :]
-                waiting.update(zip(done, found, strict=True))
+                waiting.update(zip(todo[place], found, strict=False))  # a worker may have answered only the first ones
+                todo[place] = todo[place][len(found) :]
                 if todo[place]:
                     running[place] = submit(todo[place])
             yield waiting.pop(number)

@@ -77,8 +77,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     Tables on disk and on Dask are read once (the mean and the d × d covariance are sums over rows), sparse tables are
     centred without becoming dense. A row of weight two counts as two rows. Variances are known to 1e-16 of the
     largest through the covariance; those below 1e-10 of it are computed from the rows instead, in tables of at most
-    four million entries (`svd_solver="full"` always does so). Time O(nd²) by the covariance; memory besides the rows: d²
-    numbers, or a copy of them.
+    four million entries (`svd_solver="full"` always does so). Time O(nd²) by the covariance; memory besides the rows:
+    d² numbers, or a copy of them.
 
     Rows may have gaps (NaN). The components are then those of probabilistic principal components of greatest
     likelihood given what was observed, found by EM (see `ProbabilisticPCA`); n_components is a number below d, None is
@@ -333,7 +333,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return most
 
     def _spectrum(self, table: Table, k: int, rows: float, moments: Any = None) -> tuple[Array, float, _Spectrum]:
-        """Return the mean, the total variance and the k largest eigenpairs of the covariance, whose sums may be known."""
+        """Return the mean, the total variance and the k largest eigenpairs of the covariance; `moments` if known."""
         d = table.n_columns
         solver = self.svd_solver
         formed = solver == "covariance_eigh" or not table.in_memory
