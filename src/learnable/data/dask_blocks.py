@@ -114,8 +114,9 @@ class Reader:
     def select(self, raw: Any, number: int) -> Any:
         """Return the features of a partition as a frame."""
         frame = open_frame(self.owner, raw)
-        self._require(frame.columns, self.names or [], number)
-        return frame.select(self.names)
+        names = self.names or []
+        self._require(frame.columns, names, number)
+        return frame.select(names)
 
     def target_of(self, raw: tuple[Any, Any, Any], number: int) -> NDArray[Any] | None:
         """Return the target or the labels of a partition, as they are."""

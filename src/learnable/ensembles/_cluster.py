@@ -73,27 +73,40 @@ class SharedTable:
         """Yield work(table, item) in the order of the items."""
         self.futures = [self.client.submit(work, self.future, item, pure=False, retries=_RETRIES) for item in items]
         for future in self.futures:
-            yield self._result(future)
+            yield _result(self.owner, future)
 
     def call(self, work: Callable[..., Any], *args: Any) -> Any:
         """Return work(table, *args), computed by a worker."""
-        return self._result(self.client.submit(work, self.future, *args, pure=False, retries=_RETRIES))
-
-    def _result(self, future: Any) -> Any:
-        try:
-            return future.result()
-        except (LearnableError, KeyboardInterrupt):
-            raise
-        except Exception as error:
-            if type(error).__name__ == "KilledWorker":
-                why = "workers died again and again, most likely for want of memory; use larger ones, or fewer rows"
-            else:
-                why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise DataError(f"{self.owner}: the fit on the cluster failed: {why}. Nothing is kept.") from error
+        return _result(self.owner, self.client.submit(work, self.future, *args, pure=False, retries=_RETRIES))
 
     def close(self) -> None:
         """Let the workers forget the table."""
         self.client.cancel([self.future, *self.futures], force=True)
+
+
+def run_on_cluster(owner: str, work: Callable[..., Any], table: Any, items: Sequence[Any]) -> list[Any]:
+    """Return work(table, item) of all items, computed by workers that each have a copy of the table."""
+    client = current_client()
+    shared = client.scatter(table, broadcast=True)
+    futures = [client.submit(work, shared, item, pure=False, retries=_RETRIES) for item in items]
+    try:
+        return [_result(owner, future) for future in futures]
+    finally:
+        client.cancel([shared, *futures], force=True)
+
+
+def _result(owner: str, future: Any) -> Any:
+    """Return what a task has found; raise what went wrong in words."""
+    try:
+        return future.result()
+    except (LearnableError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if type(error).__name__ == "KilledWorker":
+            why = "workers died again and again, most likely for want of memory; use larger ones, or fewer rows"
+        else:
+            why = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise DataError(f"{owner}: the fit on the cluster failed: {why}. Nothing is kept.") from error
 
 
 def _memory_limit(dask_worker: Any) -> int | None:

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from learnable import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor, verify
+from learnable import (
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    Ridge,
+    verify,
+)
 from learnable.core.errors import DataError
 from learnable.ensembles import _cluster
 
@@ -55,6 +62,17 @@ def test_a_forest_on_a_cluster_is_that_of_memory(table, client, n_parts, model, 
         assert found.oob_score_ == wanted.oob_score_
     np.testing.assert_array_equal(found.predict(X), wanted.predict(X))
     assert verify(found, X, y, w)
+
+
+def test_bagging_on_a_cluster_is_that_of_memory(table, client):
+    X, y, w = table
+    X = np.nan_to_num(X)
+    settings = {"estimator": Ridge(), "n_estimators": 6, "random_state": 0, "oob_score": True}
+    wanted = BaggingRegressor(**settings).fit(X, y, w)
+    lazy = [da.from_array(a, chunks=(110, *a.shape[1:])) for a in (X, y, w)]
+    found = BaggingRegressor(**settings).fit(*lazy)
+    assert found.oob_score_ == wanted.oob_score_
+    np.testing.assert_array_equal(found.predict(X), wanted.predict(X))
 
 
 def test_a_table_that_does_not_fit_a_worker_is_refused(table, client, monkeypatch):

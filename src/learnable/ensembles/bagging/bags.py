@@ -22,7 +22,8 @@ from ...core.errors import DataError, ParameterError
 from ...core.progress import shows_progress
 from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
-from ...data.door import Target, is_frame, match_columns, read_target, read_values, take_named_columns
+from ...data.dask_blocks import current_client
+from ...data.door import Target, is_dask, is_frame, match_columns, read_target, read_values, take_named_columns
 from ...data.encoder_input import read_whole
 from ...data.frames import open_frame
 from ...data.rows import read_rows, take_rows
@@ -30,6 +31,7 @@ from ...meta.binary import MODEL, combined_certificate, is_routing, of_rows, ref
 from ...trees._random import seed_of
 from ...trees.file_layout import require
 from ...trees.models import ShapleyValues
+from .._cluster import run_on_cluster
 from .._members import MemberSequence
 from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, out_of_bag
 
@@ -93,6 +95,16 @@ class BagTable(NamedTuple):
     metadata: Mapping[str, Any] = {}  #: what else the members' `fit` gets
 
 
+class Member(NamedTuple):
+    """What a member is fitted from, besides the table."""
+
+    model: Any
+    rows: Rows
+    columns: Rows
+    weighs: bool  #: whether it sees distinct rows, with the number of draws as weights
+    words: str  #: what is printed before the fit
+
+
 class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     """Base of `BaggingClassifier` and `BaggingRegressor`; not to be used directly."""
 
@@ -154,8 +166,9 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
 
         Parameters
         ----------
-        X : array, sparse array, dataframe, list of rows or path, of shape (n_samples, n_features)
-            Training data, in any form that the estimator takes; files are read into memory.
+        X : array, sparse array, dataframe, list of rows, path or Dask collection of shape (n_samples, n_features)
+            Training data, in any form that the estimator takes; files and Dask are read into memory. With a
+            `distributed.Client` the members are fitted on its workers, which each get a copy of the rows.
         y : array of shape (n_samples,) or (n_samples, n_targets), or str
             Labels or targets; with a dataframe or a path, the name of a column.
         sample_weight : array of shape (n_samples,) or str, optional
@@ -201,17 +214,21 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
         twin.attempts_ = np.array([*([] if old is None else old.attempts_), *(n for _, n in drawn)], dtype=np.int64)
         columns = [twin._columns(member) for member in range(done, self.n_estimators)]
         twin.counted_ = takes_counts(template)
-        fitted = Parallel(n_jobs=self.n_jobs, verbose=int(self.verbose))(
-            delayed(_fit_member)(
+        members = [
+            Member(
                 _seeded(template, twin.seed_, done + i),
-                table,
                 bags[i],
                 columns[i],
                 twin.counted_,
                 f"Building estimator {done + i + 1} of {self.n_estimators}" if self.verbose > 1 else "",
             )
             for i in range(len(bags))
-        )
+        ]
+        if is_dask(X) and current_client() is not None:
+            fitted = run_on_cluster(owner, _fit_member, table, members)
+        else:
+            crew = Parallel(n_jobs=self.n_jobs, verbose=int(self.verbose))
+            fitted = crew(delayed(_fit_member)(table, member) for member in members)
         twin.estimators_ = ([] if old is None else old.estimators_) + list(fitted)
         twin.estimators_features_ = ([] if old is None else old.estimators_features_) + columns
         if self.oob_score:
@@ -430,7 +447,8 @@ def take_columns(X: Any, columns: Rows) -> Any:
     return frame.select(*(nw.col(name).alias(new) for name, new in zip(names, shown, strict=True))).to_native()
 
 
-def _fit_member(model: Any, table: BagTable, rows: Rows, columns: Rows, weighs: bool, words: str) -> Any:
+def _fit_member(table: BagTable, member: Member) -> Any:
+    model, rows, columns, weighs, words = member
     if words:
         print(words)
     X, y, weight = bag_table(table, rows, columns, weighs)

@@ -345,7 +345,8 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
                 UserWarning,
                 stacklevel=4,
             )
-        vars(self).update(fitted)
+        for name, value in fitted.items():
+            setattr(self, name, value)
         return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees, by_construction=True)
 
     def _twin(self) -> Any:

@@ -367,7 +367,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
             self._signs(loss.n_outputs),
         )
 
-    def _store(self, rounds: Rounds, old: Any, done: int, watch: Watch | None) -> None:
+    def _store(self, rounds: Rounds, old: Any, done: int, watch: Any) -> None:
         """Keep the trees up to the best round."""
         K = self.n_trees_per_iteration_
         best = len(rounds.steps) if watch is None else max(watch.best_round(len(rounds.steps)), done)

@@ -30,7 +30,7 @@ from ...core.estimator import Run
 from ...data.any_order import ledgers_by_group
 from ...data.arrays import bound_infinity
 from ...data.blocks import Block, map_reduce
-from ...data.dask_blocks import DaskBlocks, current_client
+from ...data.dask_blocks import current_client
 from ...data.door import Table
 from ...data.sockets import PartLostError
 from ...trees.histogram.bins import Bins, sample_rows
@@ -170,7 +170,7 @@ class ClusterFit:
 
     def __init__(self, model: Any, table: Table, run: Run, of_class: Array | None) -> None:
         self.owner, self.model, self.run, self.of_class = type(model).__name__, model, run, of_class
-        self.blocks: DaskBlocks = table.blocks
+        self.blocks: Any = table.blocks  # of a Dask collection
         self.n_classes = 0 if table.classes is None else len(table.classes)
         self.client = current_client()
         self.name = secrets.token_hex(8)

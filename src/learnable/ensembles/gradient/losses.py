@@ -330,8 +330,10 @@ class Softmax(BoostingLoss):
     def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the logarithms of the shares of the classes, their mean zero."""
         codes = y.astype(np.int64)
-        shares = counts_by_group(codes, self.n_outputs, world) if w is None else None
-        shares = sums_by_group(codes, w, self.n_outputs, world) if shares is None else shares.astype(np.float64)
+        if w is None:
+            shares = counts_by_group(codes, self.n_outputs, world).astype(np.float64)
+        else:
+            shares = sums_by_group(codes, w, self.n_outputs, world)
         return centred_log(shares[None])[:, 0]
 
     def best_leaf_values(
