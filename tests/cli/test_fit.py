@@ -40,6 +40,7 @@ def test_the_seed_reaches_models_that_have_one():
     assert build_model("Ridge", ["random_state=1"], seed=5).random_state == 1
 
 
+@pytest.mark.long
 def test_a_gaussian_process_suits_targets_of_any_size(learnable):
     """The example of the help: house prices, and a kernel of amplitude one."""
     kernel = "kernel=Matern(nu=1.5) + White()"
