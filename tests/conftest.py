@@ -11,7 +11,7 @@ from hypothesis import settings
 from learnable.core.threads import _controller, thread_budget
 
 # The same cases in every run, so that a red build is the change's own doing; `make test-full` draws new ones, and more.
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile(os.environ.get("LEARNABLE_HYPOTHESIS", "fixed"))
 

@@ -10,8 +10,10 @@ import learnable
 
 SOURCE = Path(learnable.__file__).parent
 PLAIN = (
-    "core", "data", "evaluation", "generative", "kernel", "lab", "meta", "mixtures", "neighbors", "probability", "risk",
-    "sequences",
+    "cli", "core", "data", "ensembles/adaboost", "ensembles/explain", "ensembles/majority", "evaluation", "generative",
+    "kernel", "lab", "linear", "manifold", "meta", "mixtures", "neighbors", "neural",
+    "probability", "report", "risk", "sampling",
+    "sequences", "solvers", "theory", "topics", "trees/draw", "trees/exact", "trees/pruning", "trees/random",
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ def test_json_is_all_that_is_printed(learnable):
     assert 0.5 < record["train_score"] <= 1.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", ["split", "jackknife+", "none"])
 def test_intervals_can_be_chosen(learnable, method):
     code, _, _ = learnable("fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--intervals", method)
@@ -40,6 +41,7 @@ def test_the_seed_reaches_models_that_have_one():
     assert build_model("Ridge", ["random_state=1"], seed=5).random_state == 1
 
 
+@pytest.mark.long
 def test_a_gaussian_process_suits_targets_of_any_size(learnable):
     """The example of the help: house prices, and a kernel of amplitude one."""
     kernel = "kernel=Matern(nu=1.5) + White()"

@@ -77,6 +77,7 @@ def test_a_workflow_predicts_the_same_after_a_round_trip(name, fitted, path):
     assert again.read_bytes() == path.read_bytes()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_an_unfitted_workflow_comes_back_and_fits_alike(name, fitted, path):
     model, X, y = fitted(name)

@@ -412,7 +412,8 @@ def periods(protocol: dict[str, Any]) -> str:
     when = protocol.get("time")
     if not when:
         return ""
-    (first, last), (begin, end) = when["train"], when["holdout"]
+    first, last = when["train"]
+    begin, end = when["holdout"]
     return f"; training {first} to {last}, hold-out {begin} to {end}"
 
 

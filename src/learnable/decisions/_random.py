@@ -61,7 +61,10 @@ def uniform(state):  # type: ignore[no-untyped-def]
     s0 ^= s3
     s2 ^= t
     s3 = _rotate(s3, 45)
-    state[0], state[1], state[2], state[3] = s0, s1, s2, s3
+    state[0] = s0
+    state[1] = s1
+    state[2] = s2
+    state[3] = s3
     return float(drawn >> np.uint64(11)) * _SCALE
 
 

@@ -74,7 +74,9 @@ def frozen_lake_table(layout: str | Sequence[str] = "4x4", slippery: bool = True
                 di, dj = ((0, -1), (1, 0), (0, 1), (-1, 0))[b]
                 y = min(max(i + di, 0), n_rows - 1)
                 x = min(max(j + dj, 0), n_columns - 1)
-                p = 1.0 if not slippery else (1.0 / 3.0 if b == a else fail)
+                p = 1.0
+                if slippery:
+                    p = 1.0 / 3.0 if b == a else fail
                 letter = lines[y][x]
                 rows.append((s, a, p, y * n_columns + x, float(letter == "G"), letter in "GH"))
     start = np.array([letter == "S" for line in lines for letter in line], dtype=np.float64)

@@ -94,7 +94,8 @@ def member_tree(template: Tree, tree: Trees, state: int, n_features: int, n_outp
 
 def stump_members(model: Any) -> list[Tree]:
     """Return the stumps of a fitted `AdaBoostClassifier` as trees of depth one."""
-    template, members = model.estimator_, []
+    template = model.estimator_
+    members = []
     for number, (stump, sides) in enumerate(zip(model.stumps_, model.stump_sides_, strict=True)):
         tree = stump_tree(stump, sides[:, :-1], sides[:, -1].astype(np.int64))
         member = member_tree(template, tree, number, model.n_features_in_, 1, model.classes_)

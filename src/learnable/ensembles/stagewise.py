@@ -152,11 +152,15 @@ def _stump(search: StumpSearch, towards: Array, weight: Array, y: Array) -> Dire
 
 
 def _if_it_descends(direction: Direction, towards: Array, weight: Array) -> Direction | None:
-    h, g = direction.outputs, towards
-    largest, steepest = float(np.abs(h).max(initial=0.0)), float(np.abs(g).max(initial=0.0))
+    h = direction.outputs
+    g = towards
+    largest = float(np.abs(h).max(initial=0.0))
+    steepest = float(np.abs(g).max(initial=0.0))
     if not (0.0 < largest < np.inf and 0.0 < steepest < np.inf):
         return None
-    h, g = h / largest, g / steepest  # no square overflows
+    # no square overflows
+    h = h / largest
+    g = g / steepest
     slope = float(weight @ (h * g).sum(axis=1))
     sizes = np.sqrt(float(weight @ (h * h).sum(axis=1)) * float(weight @ (g * g).sum(axis=1)))
     return direction if slope > NO_SLOPE * sizes else None
@@ -212,9 +216,11 @@ def best_step(loss: Any, y: NDArray[Any], f: Array, h: Array, weight: Array, *, 
         return Step(-found.step, found.residual)
     if not at_zero < 0.0:
         return Step(0.0, 0.0)
-    low, high = 0.0, _first_guess(loss, y, f, h, weight, at_zero)
+    low = 0.0
+    high = _first_guess(loss, y, f, h, weight, at_zero)
     while (there := slope(high)) < _NEGLIGIBLE * at_zero and high < _MOST:
-        low, high = high, high * 4.0
+        low = high
+        high = high * 4.0
     if there <= 0.0:
         step = high
     else:
@@ -244,7 +250,8 @@ def _first_guess(loss: Any, y: NDArray[Any], f: Array, h: Array, weight: Array, 
 
 
 def _residual(slope: Callable[[float], float], step: float, at_zero: float) -> float:
-    below, above = slope(step * (1.0 - STEP)), slope(step * (1.0 + STEP))
+    below = slope(step * (1.0 - STEP))
+    above = slope(step * (1.0 + STEP))
     return max(below, -above, 0.0) / -at_zero
 
 
@@ -252,7 +259,8 @@ _LOSS = Options(*LOSSES) | Matches(
     lambda loss: all(callable(getattr(loss, name, None)) for name in ("value", "gradient", "predict")),
     "a loss with value, gradient and predict",
 )
-_CLASSES, _NUMBERS = door(target="classes"), door(target="numeric")
+_CLASSES = door(target="classes")
+_NUMBERS = door(target="numeric")
 
 
 def _open(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
@@ -349,12 +357,14 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
                 f"ForwardStagewiseAdditive: the {type(loss).__name__} of the targets is {before}; the loss is not made "
                 "for these targets, or they are too large: scale them."
             )
-        K, seed = len(self.start_), seed_of(self.random_state)
+        K = len(self.start_)
+        seed = seed_of(self.random_state)
         signs = table.classes is not None and K == 1
         find = direction_of(self.learner, table.X, y, table.weight, K, seed, self.n_jobs, signs)
         steps: list[float] = []
         found: list[Direction] = []
-        losses, residual = [before], 0.0
+        losses = [before]
+        residual = 0.0
         for m in range(self.n_estimators):
             if run.progress(m + 1, losses[-1]) and steps:
                 break
@@ -388,7 +398,8 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
             return np.log(shares) - np.log(shares).mean() if constant else np.zeros(K)
         if self.start == "zero":
             return np.zeros(1)
-        zero, one = np.zeros(len(y)), np.ones(len(y))
+        zero = np.zeros(len(y))
+        one = np.ones(len(y))
         return np.array([best_step(loss, y, zero, one, weight, both_ways=True).step])
 
     def _step(self, loss: Any, y: NDArray[Any], f: Array, h: Array, weight: Array, m: int) -> tuple[float, float]:
@@ -399,7 +410,8 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
         return found.step, found.residual
 
     def _store(self, steps: list[float], found: list[Direction], losses: list[float]) -> None:
-        self.steps_, self.train_loss_ = np.array(steps), np.array(losses)
+        self.steps_ = np.array(steps)
+        self.train_loss_ = np.array(losses)
         stumps = [d.stump for d in found if d.stump is not None]
         self.stumps_ = Stumps.pack(stumps) if stumps else None
         self.models_ = [model for d in found for model in d.models]
@@ -467,7 +479,8 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     def _staged(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self)
         X = read_features(self, X)
-        f, K = np.tile(self.start_, (X.shape[0], 1)), len(self.start_)
+        f = np.tile(self.start_, (X.shape[0], 1))
+        K = len(self.start_)
         yield flat(f)
         for m, beta in enumerate(self.steps_):
             learners = list(self.stumps_)[m : m + 1] if self.stumps_ is not None else self.models_[m * K : m * K + K]
@@ -476,14 +489,18 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless steps, scores and learners fit each other."""
-        owner, start, steps = "ForwardStagewiseAdditive", getattr(self, "start_", None), getattr(self, "steps_", None)
+        owner = "ForwardStagewiseAdditive"
+        start = getattr(self, "start_", None)
+        steps = getattr(self, "steps_", None)
         for name, array in (("start_", start), ("steps_", steps)):
             require(
                 isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1,
                 f"{owner}: {name} must be a list of numbers",
             )
             require(np.isfinite(getattr(self, name)).all(), f"{owner}: {name} must be finite")
-        K, n_steps, n_starts = len(self.classes_) if classifies(self.loss) else 0, len(self.steps_), len(self.start_)
+        K = len(self.classes_) if classifies(self.loss) else 0
+        n_steps = len(self.steps_)
+        n_starts = len(self.start_)
         require(
             not classifies(self.loss) or (self.classes_.ndim == 1 and K >= 2),
             f"{owner}: classes_ must hold at least two labels",

@@ -64,7 +64,8 @@ def bagging(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     def members() -> Iterator[tuple[str, Any, Any, Any, Any]]:
         weighs = bool(getattr(model, "counted_", has_fit_parameter(model.estimator_, "sample_weight")))
         for number, inner in enumerate(model.estimators_):
-            rows, counts = model._bag(number), None
+            rows = model._bag(number)
+            counts = None
             if weighs:  # a row that was drawn twice entered as one row of weight two
                 rows, counts = np.unique(rows, return_counts=True)
             X = take_columns(take_rows(table.X, rows), model.estimators_features_[number])
@@ -125,7 +126,8 @@ def _flaw_out_of_bag(model: Any, table: Any) -> str:
 def forest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a random forest or of extremely randomised trees."""
     table = read_table(model, X, y, sample_weight, again=model._draft())
-    n, d = table.n_rows, table.n_columns
+    n = table.n_rows
+    d = table.n_columns
     if table.fingerprint != model.certificate_.fingerprint or (n, d) != (model.n_samples_, model.n_features_in_):
         return Recheck(np.inf, 0.0, table.fingerprint)
     labels = labels_of(table.classes)
@@ -138,7 +140,8 @@ def forest(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     categorical = stated_categories(model, d)
     values = table.X if model.max_bins is None else bin_numbers(table.X, model.max_bins, categorical)
     rules = Rules(_limits(model, table, weight), categorical, model.ccp_alpha == 0)
-    worst, judge = 0.0, OutOfBag(model, table)
+    worst = 0.0
+    judge = OutOfBag(model, table)
     for number in range(model.trees_.n_trees):
         w, rows = _weights(model, table, weight, number)
         scores = scores_for(model.criterion, table.y, [len(own) for own in labels], w)
@@ -205,7 +208,8 @@ class OutOfBag:
     """
 
     def __init__(self, model: Any, table: Any) -> None:
-        self.model, self.table = model, table
+        self.model = model
+        self.table = table
         self.asked = bool(model.oob_score) and model.max_samples_ is not None
         self.total = np.zeros((table.n_rows, model.trees_.value.shape[1]))
         self.voters = np.zeros(table.n_rows)
@@ -221,7 +225,8 @@ class OutOfBag:
         """Say what is wrong with the model's out-of-bag figures."""
         if not self.asked:
             return ""
-        model, y = self.model, self.table.y
+        model = self.model
+        y = self.table.y
         shown = getattr(model, "oob_decision_function_" if self.table.classes is not None else "oob_prediction_", None)
         if not isinstance(shown, np.ndarray) or len(shown) != len(y):
             return "the out-of-bag predictions are not there"
@@ -254,8 +259,10 @@ class OutOfBag:
 
 def r_squared(y: Array, found: Array) -> float:
     """Return the mean over the targets of 1 − Σ(y − f)²/Σ(y − ȳ)²."""
-    y, found = y.reshape(len(y), -1), found.reshape(len(y), -1)
-    rest, spread = ((y - found) ** 2).sum(axis=0), ((y - y.mean(axis=0)) ** 2).sum(axis=0)
+    found = found.reshape(len(y), -1)
+    y = y.reshape(len(y), -1)
+    rest = ((y - found) ** 2).sum(axis=0)
+    spread = ((y - y.mean(axis=0)) ** 2).sum(axis=0)
     shares = np.where(spread > 0, rest / np.where(spread > 0, spread, 1.0), np.where(rest > 0, 1.0, 0.0))
     return float(np.mean(1.0 - shares))
 

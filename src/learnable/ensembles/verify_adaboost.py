@@ -68,9 +68,12 @@ def adaboost_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
         agrees &= _bounds_follow(model, loss) and _validation_follows(model, rows, learners)
         return Recheck(value if agrees else np.inf, ROUNDING, rows.fingerprint)
     replay = _replay_scores if model.variant == "real" else _replay_votes
-    failed, residual, T = 0, 0.0, len(learners)
+    failed = 0
+    residual = 0.0
+    T = len(learners)
     step = max(1, _BLOCK_ENTRIES // len(rows.y))
-    rounds, done = replay(model, rows, learners), 0
+    rounds = replay(model, rows, learners)
+    done = 0
     while block := [r for _, r in zip(range(min(step, T - done)), rounds, strict=False)]:
         good = np.array([r.near for r in block])
         recorded = slice(done, done + len(block))
@@ -94,7 +97,8 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     table = read_table(model, X, y, sample_weight)
     if not table.in_memory:
         raise VerificationError("verify: the data must be in memory.")
-    codes, fingerprint = table.y, table.fingerprint
+    codes = table.y
+    fingerprint = table.fingerprint
     if table.classes is not None and not np.array_equal(table.classes, model.classes_):
         fingerprint += f", but the data have the labels {table.classes.tolist()[:10]}"
         codes = np.minimum(codes, len(model.classes_) - 1)
@@ -103,7 +107,8 @@ def read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> Rows:
     fitted[out[out < table.n_rows]] = False
     weight = np.ones(table.n_rows) if table.weight is None else table.weight
     w = weight[fitted] / weight[fitted].sum()
-    held, drawn = (table.X[~fitted], codes[~fitted], weight[~fitted]), np.empty(0, np.int64)
+    held = (table.X[~fitted], codes[~fitted], weight[~fitted])
+    drawn = np.empty(0, np.int64)
     if getattr(model, "n_iter_no_change", None) is not None and table.classes is not None and len(out):
         drawn = _held_out(codes, len(model.classes_), model.validation_fraction, model.seed_)
     return Rows(table.X[fitted] if len(out) else table.X, codes[fitted], np.log(w), fingerprint, held, drawn)
@@ -162,8 +167,11 @@ def _normalised(exponent: Array) -> Array:
 
 def _replay_votes(model: Any, rows: Rows, learners: list[Any]) -> Iterator[Round]:
     """Replay discrete AdaBoost; with removals, FloatBoost."""
-    K, rounds, n = model.n_classes_, model.rounds_, len(rows.y)
-    c, smallest = (K - 1) / K, {0: 1.0}
+    K = model.n_classes_
+    rounds = model.rounds_
+    n = len(rows.y)
+    c = (K - 1) / K
+    smallest = {0: 1.0}
     wrong: list[NDArray[np.bool_]] = []
     for t, learner in enumerate(learners):
         present = [s for s in range(t) if not 0 <= rounds["removed"][s] < t]
@@ -171,7 +179,8 @@ def _replay_votes(model: Any, rows: Rows, learners: list[Any]) -> Iterator[Round
         total = sum(rounds["votes"][s] for s in present)
         D = _normalised(rows.log_weight + g)
         wrong.append(_names(_says(model, learner, rows.X)) != rows.y)
-        error, vote = float(D[wrong[t]].sum()), float(rounds["votes"][t])
+        error = float(D[wrong[t]].sum())
+        vote = float(rounds["votes"][t])
         right_vote = model.learning_rate * np.log((1 - error) / error * (K - 1))
         if not wrong[t].any():
             right_vote = total + np.log((2 * n - 1) * (K - 1))
@@ -196,7 +205,8 @@ def _removals_follow(
     rounds: Any, rows: Rows, wrong: list[Any], present: list[int], t: int, c: float, smallest: dict[int, float]
 ) -> bool:
     """Tell whether the learners removed in round t are those of the rule; note the smallest losses."""
-    members, votes = list(present), rounds["votes"]
+    members = list(present)
+    votes = rounds["votes"]
     recorded = {s for s in present if rounds["removed"][s] == t}
     loss = _loss(rows, votes, wrong, members, c)
     smallest[len(members)] = min(loss, smallest.get(len(members), np.inf))
@@ -218,11 +228,15 @@ def _removals_follow(
 
 def _replay_scores(model: Any, rows: Rows, learners: list[Any]) -> Iterator[Round]:
     """Replay real AdaBoost."""
-    K, rounds, n = model.n_classes_, model.rounds_, len(rows.y)
+    K = model.n_classes_
+    rounds = model.rounds_
+    n = len(rows.y)
     power = 1.0 if K == 2 else 1.0 / (K - 1)
-    own, scores = np.zeros(n), np.zeros((n, 1 if K == 2 else K))
+    own = np.zeros(n)
+    scores = np.zeros((n, 1 if K == 2 else K))
     for t, learner in enumerate(learners):
-        D, before = _normalised(rows.log_weight - own), float(np.exp(rows.log_weight - own).sum())
+        D = _normalised(rows.log_weight - own)
+        before = float(np.exp(rows.log_weight - own).sum())
         says = _says(model, learner, rows.X)
         error = float(D[_names(says) != rows.y].sum())
         alpha = rounds["votes"][t] * (K - 1) ** 2 / K
@@ -254,7 +268,8 @@ def _score_bound(rows: Rows, scores: Array, loss: float) -> float:
 def _sides_follow(model: Any, rows: Rows, stump: Any, D: Array, alpha: float) -> bool:
     """Tell whether both sides of a confidence-rated stump say half the (smoothed) log-odds of their weights."""
     left = column_of(rows.X, stump[0]) <= stump[1]
-    delta, odds = 0.5 / len(rows.y), []
+    delta = 0.5 / len(rows.y)
+    odds = []
     for side in (left, ~left if (~left).any() else left):
         odds.append(0.5 * np.log((D[side & (rows.y == 1)].sum() + delta) / (D[side & (rows.y == 0)].sum() + delta)))
     said = np.asarray(stump[2])[:, 0] * alpha / model.learning_rate
@@ -304,7 +319,8 @@ def _validation_follows(model: Any, rows: Rows, learners: list[Any]) -> bool:
     if not len(y):
         return len(model.validation_errors_) == 0
     says = [_says(model, learner, X) for learner in learners]
-    votes, removed = model.rounds_["votes"], model.rounds_["removed"]
+    votes = model.rounds_["votes"]
+    removed = model.rounds_["removed"]
     last = model.variant == "totally-corrective"
     for t in range(len(learners) - 1 if last else 0, len(learners)):
         members = [s for s in range(t + 1) if not 0 <= removed[s] <= t]
@@ -322,17 +338,21 @@ def _bounds_follow(model: Any, loss: float) -> bool:
 
 def _are_best(model: Any, rows: Rows, Ds: list[Array], stumps: list[Any]) -> NDArray[np.bool_]:
     """Tell for each round whether no stump of any column does better, and the threshold is between two values."""
-    D, K, real = np.stack(Ds), model.n_classes_, model.variant == "real"
+    D = np.stack(Ds)
+    K = model.n_classes_
+    real = model.variant == "real"
     delta = 0.5 / len(rows.y) if real else 0.0
     totals = np.stack([D[:, rows.y == k].sum(axis=1) for k in range(K)], axis=1)
     best = _merit(totals, None, delta, real)  # the constant
-    own, placed = best.copy(), np.zeros(len(D), dtype=bool)
+    own = best.copy()
+    placed = np.zeros(len(D), dtype=bool)
     for j in range(rows.X.shape[1]):
         x = column_of(rows.X, j)
         order = np.argsort(x, kind="stable")
         values = x[order]
         cuts = np.flatnonzero(values[1:] > values[:-1])
-        below, above = values[cuts], values[cuts + 1]
+        below = values[cuts]
+        above = values[cuts + 1]
         middle = below / 2 + above / 2
         middle = np.where((middle >= below) & (middle < above), middle, below)
         merits = np.empty((len(D), 0))
@@ -447,14 +467,16 @@ def adaboost_regressor(model: Any, X: Any, y: Any, sample_weight: Any) -> Rechec
         flaw = f"there are {T} weights, {np.size(model.estimator_errors_)} errors, {model.certificate_.n_iter} rounds"
     if flaw:
         return Recheck(np.inf, 0.0, f"{rows.fingerprint}, but {flaw}")
-    D, value = np.exp(rows.log_weight), 0.0
+    D = np.exp(rows.log_weight)
+    value = 0.0
     for t, predicted in enumerate(_regressions(model, rows.X)):
         if model.trees_ is not None and not _tree_follows(model, rows, D, t):
             return Recheck(np.inf, 0.0, f"{rows.fingerprint}, but tree {t} does not follow from its rows")
         error = np.abs(predicted - rows.y)
         L = error / error.max() if error.max() > 0 else error
         L = {"linear": L, "square": L * L, "exponential": 1 - np.exp(-L)}[model.loss]
-        mean, recorded = float((D * L).sum()), float(model.estimator_errors_[t])
+        mean = float((D * L).sum())
+        recorded = float(model.estimator_errors_[t])
         if mean <= 0:
             right = float(model.estimator_weights_[:t].sum() + 1.0)
         else:

@@ -23,7 +23,8 @@ _ROUNDING = 1e-11
 def boost_by_majority(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a BoostByMajority."""
     rows = read_rows(model, X, y, sample_weight)
-    truth, D = rows.y == 1, np.exp(rows.log_weight)
+    truth = rows.y == 1
+    D = np.exp(rows.log_weight)
     says = [_says(model, learner, rows.X) for learner in (model.stumps_ or model.models_ or [])]
     W = len(says)
     worst = 0.0
@@ -44,7 +45,8 @@ def boost_by_majority(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck
         if h < W:
             continue
         one, two, three = (int(part) for part in model.votes_[h - W])
-        first, second = named(one), named(two)
+        first = named(one)
+        second = named(two)
         wrong = first != truth
         halves = np.where(wrong, weight / (2 * weight[wrong].sum()), weight / (2 * weight[~wrong].sum()))
         differing = np.where(first != second, weight, 0.0) / weight[first != second].sum()

@@ -47,7 +47,8 @@ def stagewise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
     scale = max(1.0, float(np.abs(model.train_loss_).max())) if T else 1.0
     losses_agree = abs(mean_loss(f) - model.train_loss_[0]) <= _NEAR * scale
-    failed, residual = 0, 0.0
+    failed = 0
+    residual = 0.0
     for t, beta in enumerate(model.steps_):
         h = _says(model, learners, t, K, rows.X)
         good = True

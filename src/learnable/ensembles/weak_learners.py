@@ -117,8 +117,13 @@ class ModelLearner:
         if confident and not hasattr(estimator, "predict_proba"):
             raise DataError(f"{owner}: variant='real' needs probabilities, but {self.name} has no predict_proba.")
         self.keyword = weight_keyword(owner, estimator)
-        self.estimator, self.X, self.y, self.classes = estimator, X, y, classes
-        self.confident, self.seed, self.count = confident, seed, 0
+        self.estimator = estimator
+        self.X = X
+        self.y = y
+        self.classes = classes
+        self.confident = confident
+        self.seed = seed
+        self.count = 0
         self.least = 0.5 / len(y)
 
     def find(self, D: Array) -> Learned:

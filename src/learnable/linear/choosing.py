@@ -179,7 +179,9 @@ class Shares:
     """Gives every fold its share of the time, so that all paths come equally far and the last fit has some left."""
 
     def __init__(self, run: Run, max_seconds: float | None, n_tasks: int, n_threads: int) -> None:
-        self._run, self._n_tasks, self._n_threads = run, n_tasks, n_threads
+        self._run = run
+        self._n_tasks = n_tasks
+        self._n_threads = n_threads
         self._end = None if max_seconds is None else time.perf_counter() + _FOLDS_SHARE * max_seconds
         self._lock = threading.Lock()
 

@@ -52,7 +52,9 @@ class _Linear(ClassifierMixin, BaseEstimator):
     """A classifier of given coefficients, for scorers."""
 
     def __init__(self, classes: Any, coef: Any, intercept: Any) -> None:
-        self.classes, self.coef, self.intercept = classes, coef, intercept
+        self.classes = classes
+        self.coef = coef
+        self.intercept = intercept
         self.classes_ = classes
 
     def fit(self, X: Any, y: Any = None) -> _Linear:
@@ -82,7 +84,8 @@ def logistic_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 @sound
 def _logistic_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     n_scores = 1 if len(model.classes_) == 2 else len(model.classes_)
-    C, ratio = np.atleast_1d(model.C_), np.atleast_1d(model.l1_ratio_)
+    C = np.atleast_1d(model.C_)
+    ratio = np.atleast_1d(model.l1_ratio_)
     scores, coefs, n_iter = _new_shapes(model, n_scores)
     grid = np.logspace(-4, 4, model.Cs) if np.ndim(model.Cs) == 0 else np.asarray(model.Cs, dtype=float).ravel()
     repeated = n_scores if np.ndim(model.C_) else 1
@@ -136,9 +139,13 @@ def _new_shapes(model: Any, n_scores: int) -> tuple[Array, Array, Array]:
     parts = [np.asarray(model.scores_[key]) for key in keys]
     if any(not np.array_equal(part, parts[0]) for part in parts):
         raise ValueError("scores_ must be the same for every label")
-    scores, coefs, n_iter = parts[0], np.stack([model.coefs_paths_[key] for key in keys]), model.n_iter_[0]
+    scores = parts[0]
+    coefs = np.stack([model.coefs_paths_[key] for key in keys])
+    n_iter = model.n_iter_[0]
     if scores.ndim == 2:
-        scores, coefs, n_iter = scores[:, :, None], coefs[:, :, :, None], n_iter[:, :, None]
+        scores = scores[:, :, None]
+        coefs = coefs[:, :, :, None]
+        n_iter = n_iter[:, :, None]
     return scores.transpose(0, 2, 1), coefs.transpose(1, 3, 2, 0, 4), n_iter.transpose(0, 2, 1)
 
 
@@ -274,8 +281,10 @@ def _chose_penalty(model: Any, rows: Any, kept: Array) -> bool:
 
 def _path_is_sound(model: Any, problem: Problem) -> bool:
     """Tell whether corners, active columns and coefficients belong together, with the intercept."""
-    alphas, coefs = np.asarray(model.alphas_, dtype=float), np.asarray(model.coef_path_, dtype=float)
-    coef, active = np.asarray(model.coef_, dtype=float), np.asarray(model.active_)
+    alphas = np.asarray(model.alphas_, dtype=float)
+    coefs = np.asarray(model.coef_path_, dtype=float)
+    coef = np.asarray(model.coef_, dtype=float)
+    active = np.asarray(model.active_)
     terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef)
     level = abs(float(model.intercept_) - (problem.y_mean - problem.x_mean @ coef))
     size = np.sqrt(problem.y @ problem.y)
@@ -299,7 +308,8 @@ def _slack(problem: Problem, coefs: Array) -> Array:
 
 def _angles(model: Any, problem: Problem) -> tuple[float, bool]:
     """Return by how much the correlations differ from the corners' levels, and whether the path is sound."""
-    alphas, coefs = np.asarray(model.alphas_, dtype=float), np.asarray(model.coef_path_, dtype=float)
+    alphas = np.asarray(model.alphas_, dtype=float)
+    coefs = np.asarray(model.coef_path_, dtype=float)
     A = problem.A * problem.scale
     correlations = A.T @ (problem.y[:, None] - A @ coefs) / problem.weight
     entered = np.cumsum(coefs != 0, axis=1) > 0
@@ -319,7 +329,8 @@ def lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
 def _lasso_gap(model: Any, problem: Problem, alpha: float, positive: bool) -> float:
     """Return (P − D)/max(D, 1e-8·P₀) of the stored coefficients."""
-    A, b = problem.A * problem.scale, problem.y
+    A = problem.A * problem.scale
+    b = problem.y
     coef = np.asarray(model.coef_, dtype=float)
     if positive and (coef < 0).any():
         return np.inf
@@ -339,7 +350,8 @@ def _lasso_gap(model: Any, problem: Problem, alpha: float, positive: bool) -> fl
 
 def corners_are_optimal(model: Any, problem: Problem, positive: bool) -> bool:
     """Tell whether every corner solves the lasso at its α."""
-    alphas, coefs = np.asarray(model.alphas_, dtype=float), np.asarray(model.coef_path_, dtype=float)
+    alphas = np.asarray(model.alphas_, dtype=float)
+    coefs = np.asarray(model.coef_path_, dtype=float)
     A = problem.A * problem.scale
     correlations = A.T @ (problem.y[:, None] - A @ coefs) / problem.weight
     away = np.abs(correlations - np.sign(coefs) * alphas)
@@ -355,7 +367,8 @@ def lars_cv(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     problem = problem_of(model, X, y, sample_weight)
     lasso = type(model).__name__ == "LassoLarsCV"
     positive = bool(getattr(model, "positive", False))
-    mse, alphas = np.asarray(model.mse_path_, dtype=float), np.asarray(model.cv_alphas_, dtype=float)
+    mse = np.asarray(model.mse_path_, dtype=float)
+    alphas = np.asarray(model.cv_alphas_, dtype=float)
     ended = model.alphas_[-1] <= model.alpha_ * (1 + 1e-12) + 1e-11 * model.alphas_[0]
     chosen = (
         mse.shape[0] == len(alphas)
@@ -382,7 +395,8 @@ def _lars_errors(model: Any, X: Any, y: Any, sample_weight: Any, lasso: bool, po
     if order != model.row_order_ or len(rows.y) * rows.n_columns > _MOST_ENTRIES:
         return True
     folds = folds_of(model.cv, kept, np.zeros(len(kept)), False)
-    mse, alphas = np.asarray(model.mse_path_, dtype=float), np.asarray(model.cv_alphas_, dtype=float)
+    mse = np.asarray(model.mse_path_, dtype=float)
+    alphas = np.asarray(model.cv_alphas_, dtype=float)
     if folds is None:
         return True
     if mse.shape[1] != len(folds):
@@ -390,10 +404,14 @@ def _lars_errors(model: Any, X: Any, y: Any, sample_weight: Any, lasso: bool, po
     Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
     Z = Z.astype(float)
     for number, (train, test) in enumerate(folds):
-        t, w = rows.y[train, 0], rows.weight[train]
+        t = rows.y[train, 0]
+        w = rows.weight[train]
         x_mean, y_mean = (w @ Z[train] / w.sum(), w @ t / w.sum()) if model.fit_intercept else (0 * Z[0], 0.0)
-        A, b = Z[train] - x_mean, t - y_mean
-        G, c, W = A.T @ (w[:, None] * A), A.T @ (w * b), float(w.sum())
+        A = Z[train] - x_mean
+        b = t - y_mean
+        G = A.T @ (w[:, None] * A)
+        c = A.T @ (w * b)
+        W = float(w.sum())
         places = range(len(alphas)) if lasso else ()
         beta = np.zeros((rows.n_columns, 1))
         for place in reversed(places):
@@ -427,7 +445,8 @@ def _lar_end(stored: float, rows: Any, test: Array, y_mean: float, alpha: float,
 def lars_ic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LassoLarsIC: every corner's optimality and criterion, and the least of them."""
     problem = problem_of(model, X, y, sample_weight)
-    n, p = problem.weight, len(problem.scale)
+    n = problem.weight
+    p = len(problem.scale)
     coefs = np.asarray(model.coef_path_, dtype=float)
     A = problem.A * problem.scale
     squares = ((problem.y[:, None] - A @ coefs) ** 2).sum(axis=0)
@@ -461,10 +480,12 @@ def lars_ic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 def pursuit(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of an OrthogonalMatchingPursuit, or of one that chose its size: every step again."""
     problem = problem_of(model, X, y, sample_weight)
-    A, p = problem.A * problem.scale, len(problem.scale)
+    A = problem.A * problem.scale
+    p = len(problem.scale)
     order = np.asarray(model.order_)
     tol = getattr(model, "tol", None)
-    worst, r = 0.0, problem.y
+    worst = 0.0
+    r = problem.y
     for step, j in enumerate(order.tolist()):
         correlation = np.abs(A.T @ r)
         correlation[order[:step]] = 0.0
@@ -517,10 +538,12 @@ def _pursuit_errors(model: Any, X: Any, y: Any, sample_weight: Any, mse: Array) 
     Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
     Z = Z.astype(float)
     for number, (train, test) in enumerate(folds):
-        t, w = rows.y[train, 0], rows.weight[train]
+        t = rows.y[train, 0]
+        w = rows.weight[train]
         x_mean, y_mean = (w @ Z[train] / w.sum(), w @ t / w.sum()) if model.fit_intercept else (0 * Z[0], 0.0)
         root = np.sqrt(w)
-        A, b = root[:, None] * (Z[train] - x_mean), root * (t - y_mean)
+        A = root[:, None] * (Z[train] - x_mean)
+        b = root * (t - y_mean)
         r = b
         chosen: list[int] = []
         for size in range(len(mse)):

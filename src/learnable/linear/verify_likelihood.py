@@ -47,7 +47,8 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     A = np.column_stack([np.ones(len(Z)), Z[:, free]]) if model.fit_intercept else Z[:, free]
     eta = Z @ w + np.longdouble(model.intercept_)
     a = float(model.overdispersion_)
-    mean, slope = _mean(model, eta), _slope(model, eta)
+    mean = _mean(model, eta)
+    slope = _slope(model, eta)
     V = _variance(model, mean, a)
     u = s * (t - mean) * slope / V
     h = s * slope**2 / V
@@ -61,7 +62,9 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     known = model.family in ("binomial", "poisson", "negative-binomial")
     pearson = float(s @ ((t - mean) ** 2 / V))
     df = len(t) - B.shape[1]
-    phi = 1.0 if known else (pearson / df if df > 0 else np.nan)
+    phi = 1.0
+    if not known:
+        phi = pearson / df if df > 0 else np.nan
     middle = s @ t / s.sum()
     unit = 1.0 if known else max(pearson, 1e-20 * float(s @ ((t - middle) ** 2 / V))) / max(df, 1)
     squared = max(float(g @ np.linalg.lstsq(J, g, rcond=None)[0]), 0.0)
@@ -282,7 +285,8 @@ def _best_constant(model: Any, y: Array, s: Array, offset: Array, a: float) -> A
         mean = _mean(model, offset + b)
         return s @ ((y - mean) * _slope(model, offset + b) / _variance(model, mean, a))
 
-    low, high = np.longdouble(-50), np.longdouble(50)
+    low = np.longdouble(-50)
+    high = np.longdouble(50)
     for _ in range(120):
         middle = (low + high) / 2
         if total(middle) > 0:

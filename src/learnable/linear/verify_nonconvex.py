@@ -27,7 +27,8 @@ def nonconvex(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     c = A.T @ problem.y / W
     steepest = float(np.abs(c).max(initial=0.0))
     coef = np.asarray(model.coef_, dtype=float)
-    alphas, path = np.asarray(model.alphas_, dtype=float), np.asarray(model.coef_path_, dtype=float)
+    alphas = np.asarray(model.alphas_, dtype=float)
+    path = np.asarray(model.coef_path_, dtype=float)
     theta = coef * scale
     terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef) + np.sqrt(problem.total / W)
     level = abs(float(model.intercept_) - (problem.y_mean - problem.x_mean @ coef))
@@ -91,7 +92,8 @@ def _stationary(model: Any, A: Array, y: Array, W: float, c: Array, theta: Array
 def _power_gap(model: Any, A: Array, y: Array, W: float, theta: Array, primal: float, whole: float) -> float:
     r = y - A @ theta
     slopes = np.abs(A.T @ r / W)
-    alpha, q = float(model.alpha), float(model.q)
+    alpha = float(model.alpha)
+    q = float(model.q)
     if q == 1:
         shrink = min(1.0, alpha / slopes.max()) if slopes.max() > 0 else 1.0
         r = shrink * r

@@ -35,7 +35,10 @@ class _Squares:
     """‖y − Aβ‖² + α‖β‖²."""
 
     def __init__(self, A: Array, y: Array, alpha: float, positive: bool) -> None:
-        self.A, self.y, self.alpha, self.positive = A, y, alpha, positive
+        self.A = A
+        self.y = y
+        self.alpha = alpha
+        self.positive = positive
         self.scale = float(y @ y)
 
     def solve(self, columns: Array, z: Array) -> tuple[Array, float]:
@@ -64,8 +67,13 @@ class _Logistic:
     """Σ w ℓ + ½α‖β‖²; A is centred where the intercept is free."""
 
     def __init__(self, A: Array, y: Array, w: Array, alpha: float, intercept: bool) -> None:
-        self.A, self.y, self.w, self.alpha, self.intercept = A, y, w, alpha, intercept
-        self.positive, self.scale = False, float(w.sum() * np.log(2))
+        self.A = A
+        self.y = y
+        self.w = w
+        self.alpha = alpha
+        self.intercept = intercept
+        self.positive = False
+        self.scale = float(w.sum() * np.log(2))
 
     def solve(self, columns: Array, z: Array) -> tuple[Array, float]:
         root = np.sqrt(z)
@@ -117,7 +125,8 @@ def _most(sums: Array, inside: list[int], free: list[int], k: int) -> float:
 
 def _lower_bounds(model: Any, loss: Any, groups: list[Array], required: list[int]) -> Array | None:
     """Return the least bound of the leaves of each size's tree; None if they are no trees, or the leaves too few."""
-    proof, leaves = np.asarray(model.proof_).tolist(), np.asarray(model.leaves_, dtype=float)
+    proof = np.asarray(model.proof_).tolist()
+    leaves = np.asarray(model.leaves_, dtype=float)
     place = leaf = 0
     lower = []
     for k in np.asarray(model.sizes_).tolist():

@@ -25,7 +25,11 @@ _SAME = 1e-6
 
 class _Rows:
     def __init__(self, X: Array, y: Array, w: Array, family: str, intercept: bool) -> None:
-        self.X, self.y, self.w, self.family, self.intercept = X, y, w, family, intercept
+        self.X = X
+        self.y = y
+        self.w = w
+        self.family = family
+        self.intercept = intercept
         self.known: dict[tuple[int, ...], tuple[Array, float, Array]] = {}
 
     def part(self, rows: Array) -> _Rows:
@@ -35,7 +39,8 @@ class _Rows:
         return np.asarray(expit(z) if self.family == "binomial" else np.exp(z))
 
     def deviance(self, z: Array) -> float:
-        m, y = self.mean(z), self.y
+        m = self.mean(z)
+        y = self.y
         if self.family == "binomial":
             loss = np.where(z > 0, np.log1p(np.exp(-np.abs(z))) + (1 - y) * z, np.log1p(np.exp(-np.abs(z))) - y * z)
             return float(2 * self.w @ (loss + xlogy(y, y) + xlogy(1 - y, 1 - y)))
@@ -96,7 +101,8 @@ class _Rows:
             return float(beta[place] ** 2 / inverse[place, place])
         z = self.fit(inner)[2]
         v = self.w * self.variance(z)
-        Z, x = self.design(inner), self.X[:, j]
+        Z = self.design(inner)
+        x = self.X[:, j]
         left = x.copy()
         if Z.shape[1]:
             root = np.sqrt(v)
@@ -114,10 +120,12 @@ def stepwise_glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     fingerprint = fingerprint_of(rows)
     required = [int(j) for j in np.flatnonzero(_required(model))]
     order = [int(j) for j in np.asarray(model.order_)]
-    k, p = len(required), Z.shape[1]
+    k = len(required)
+    p = Z.shape[1]
     forward = model.direction == "forward"
     deviances = np.array([data.fit(order[:size])[1] for size in range(k, len(order) + 1)])
-    stored, statistics = np.asarray(model.deviance_path_, dtype=float), np.asarray(model.statistics_, dtype=float)
+    stored = np.asarray(model.deviance_path_, dtype=float)
+    statistics = np.asarray(model.statistics_, dtype=float)
     whole = max(float(deviances[0]), 1e-12)
     place = int(np.asarray(model.support_, dtype=bool).sum()) - k
     columns = order[: k + place]
@@ -167,7 +175,9 @@ def stepwise_glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
 def _depends(data: _Rows, inner: list[int], j: int) -> bool:
     v = data.w * data.variance(data.fit(inner)[2])
-    Z, x, root = data.design(inner), data.X[:, j], np.sqrt(v)
+    Z = data.design(inner)
+    x = data.X[:, j]
+    root = np.sqrt(v)
     left = x
     if Z.shape[1]:
         left = x - Z @ np.linalg.lstsq(root[:, None] * Z, root * x, rcond=1e-13)[0]
@@ -215,7 +225,8 @@ def _are_deviances(model: Any, data: _Rows, kept: Array, rows: Any, table: Array
         return True
     required = [int(j) for j in np.flatnonzero(_required(model))]
     for number, (train, test) in enumerate(folds):
-        inner, outer = data.part(train), data.part(test)
+        inner = data.part(train)
+        outer = data.part(test)
         columns = list(required)
         for size in range(len(table)):
             beta = inner.fit(columns)[0]

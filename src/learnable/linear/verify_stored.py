@@ -320,14 +320,17 @@ def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> Arra
     weight: Any
     if whole is not None:
         A, t, w, _ = whole
-        cross, weight = A.T @ t, np.longdouble(w.sum())
+        cross = A.T @ t
+        weight = np.longdouble(w.sum())
     else:
         weight = np.longdouble(0)
         y_sum: Any = np.longdouble(0)
         x_sum: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
         raw: Any = np.longdouble(0)
         for Z, y, s in rows.chunks():
-            weight, x_sum, y_sum = weight + s.sum(), np.asarray(x_sum + Z.T @ s), y_sum + s @ y
+            weight = weight + s.sum()
+            x_sum = np.asarray(x_sum + Z.T @ s)
+            y_sum = y_sum + s @ y
             raw = raw + Z.T @ (s[:, None] * y)
         cross = np.asarray(raw - np.outer(x_sum, y_sum) / weight if model.fit_intercept else raw)
     size = cross if getattr(model, "positive", False) else np.sqrt((cross * cross).sum(axis=1))
@@ -360,7 +363,9 @@ def _are_errors(
         A, t, w, x_mean, y_mean = _parts(rows, train, model.fit_intercept)
         Z, target, weight = _plain(rows, test)
         for r, ratio in enumerate(ratios.tolist()):
-            G, c, W = A.T @ A, A.T @ t, float(w.sum())
+            G = A.T @ A
+            c = A.T @ t
+            W = float(w.sum())
             beta = np.zeros(c.shape)
             for a, alpha in enumerate(grids[r].tolist()):
                 if np.isinf(mse[r, a, number]):

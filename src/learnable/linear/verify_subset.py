@@ -78,7 +78,8 @@ def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, alpha: float = 0.
     W = s.sum()
     x_mean, y_mean = (s @ Z / W, s @ t / W) if model.fit_intercept else (0 * Z[0], 0 * t[0])
     root = np.sqrt(s)
-    A, b = root[:, None] * (Z - x_mean), root * (t - y_mean)
+    A = root[:, None] * (Z - x_mean)
+    b = root * (t - y_mean)
     norm = np.sqrt((A * A).sum(axis=0))
     flat = norm <= 1e-14 * np.sqrt(W) * abs(x_mean)
     A = np.where(flat, 0, A)
@@ -129,7 +130,8 @@ def best_subset(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 
         return cast(Recheck, grouped(model, X, y, sample_weight))
     problem = problem_of(model, X, y, sample_weight, float(model.alpha))
-    p, n = len(problem.scale), problem.weight
+    p = len(problem.scale)
+    n = problem.weight
     required = _required(model)
     low, high = _range(model, p, int(required.sum()))
     sizes = np.asarray(model.sizes_)
@@ -192,7 +194,9 @@ def _chose_by_folds(model: Any, X: Any, y: Any, sample_weight: Any, low: int, hi
     if errors.shape[1] != len(folds):
         return False
     Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
-    Z, t, w = Z.astype(float), rows.y[:, 0], rows.weight
+    Z = Z.astype(float)
+    t = rows.y[:, 0]
+    w = rows.weight
     required = _required(model)
     for number, (train, test) in enumerate(folds):
         inner = problem_of(model, Z[train], t[train], w[train], float(model.alpha))
@@ -241,11 +245,13 @@ def _lower_bounds(
     if leaves is None:
         return None
     inside, within = (_truth_values([leaf[side] for leaf in leaves], p) for side in (0, 1))
-    n_in, n_within = inside.sum(axis=1), within.sum(axis=1)
+    n_in = inside.sum(axis=1)
+    n_within = within.sum(axis=1)
     lower = np.full(p + 1, np.inf)
     exact = (n_in >= low) & (n_in <= high)
     np.minimum.at(lower, n_in[exact], problem.rss(inside[exact]))
-    first, last = np.maximum(n_in + 1, low), np.minimum(n_within, high)
+    first = np.maximum(n_in + 1, low)
+    last = np.minimum(n_within, high)
     open_still = first <= last
     relaxed = problem.rss(within[open_still])
     for size in range(low, high + 1):
@@ -295,7 +301,8 @@ def _search(
     stack = [(sum(1 << int(j) for j in np.flatnonzero(required)), (1 << p) - 1, 0)]
     while stack:
         inside, within, depth = stack.pop()
-        n_in, n_within = inside.bit_count(), within.bit_count()
+        n_in = inside.bit_count()
+        n_within = within.bit_count()
         first = max(n_in + 1, low)
         done = depth == len(order) or n_in >= high or n_within <= low
         if done or float(problem.rss(_truth_values([within], p))[0]) >= reach[first]:
@@ -311,7 +318,8 @@ def _search(
 def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a ForwardStepwise or BackwardStepwise: every step against all its candidates."""
     problem = problem_of(model, X, y, sample_weight)
-    p, n = len(problem.scale), problem.weight
+    p = len(problem.scale)
+    n = problem.weight
     required = np.flatnonzero(_required(model))
     k = len(required)
     order = np.asarray(model.order_)
@@ -366,7 +374,9 @@ def _step_errors_are(model: Any, X: Any, y: Any, sample_weight: Any, required: A
     if errors.shape[1] != len(folds):
         return False
     Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
-    Z, t, w = Z.astype(float), rows.y[:, 0], rows.weight
+    Z = Z.astype(float)
+    t = rows.y[:, 0]
+    w = rows.weight
     p = Z.shape[1]
     forward = type(model).__name__ == "ForwardStepwise"
     for number, (train, test) in enumerate(folds):
@@ -444,9 +454,12 @@ def _above_the_best(problem: Problem, required: Array, size: int, rss: float) ->
 def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a LassoLars: the gap at its end, and the optimality of every corner."""
     problem = problem_of(model, X, y, sample_weight)
-    A, b = problem.A * problem.scale, problem.y
-    W, total = problem.weight, problem.total
-    alphas, coefs = np.asarray(model.alphas_, dtype=float), np.asarray(model.coef_path_, dtype=float)
+    A = problem.A * problem.scale
+    b = problem.y
+    W = problem.weight
+    total = problem.total
+    alphas = np.asarray(model.alphas_, dtype=float)
+    coefs = np.asarray(model.coef_path_, dtype=float)
     coef = np.asarray(model.coef_, dtype=float)
     size = np.sqrt(b @ b)
     terms = abs(problem.y_mean) + np.abs(problem.x_mean) @ np.abs(coef)

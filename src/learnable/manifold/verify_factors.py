@@ -66,7 +66,8 @@ def em_step(X: Array, w: Array, mean: Array, W: Array, noise: Array, floor: Arra
     found = np.stack([np.linalg.lstsq(products[j], cross[j], rcond=None)[0] for j in range(d)])
     left = np.zeros(d)
     count = np.zeros(d)
-    after_mean, after_loadings = found[:, -1], found[:, :-1]
+    after_mean = found[:, -1]
+    after_loadings = found[:, :-1]
     for j in range(d):
         o = ~np.isnan(X[:, j])
         count[j] = w[o].sum()

@@ -276,11 +276,13 @@ def _neighbour_affinity_error(model: Any, X: Any) -> float:
     reach = away[:, -1]
     error = relative(model.reach_, reach, reach.max(initial=0.0) or 1.0)
     A = sp.coo_array(sp.csr_array(model.affinity_matrix_))
-    i, j = A.row.astype(np.int64), A.col.astype(np.int64)
+    i = A.row.astype(np.int64)
+    j = A.col.astype(np.int64)
     off = i != j
     if not (A.data[~off] == 1.0).all() or off.sum() + n != len(i):
         return np.inf
-    i, j = i[off], j[off]
+    i = i[off]
+    j = j[off]
     found = A.data[off]
     # Ties may be broken either way: an affinity lies between that of the certain and that of the possible neighbours.
     length = D.pairs(i, j)

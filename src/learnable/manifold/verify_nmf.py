@@ -68,6 +68,7 @@ def _row(x: Array, H: Array, absolute: float, squared: float) -> Array:
         # ½‖Aw − b‖² + a1ᵀw = ½‖Lᵀw − L⁻¹(Aᵀb − a1)‖² + constant, AᵀA = LLᵀ.
         gram = A.T @ A
         L = np.linalg.cholesky(gram + 1e-14 * np.trace(gram) * np.eye(len(alive)))
-        A, b = L.T, np.linalg.solve(L, A.T @ b - absolute)
+        b = np.linalg.solve(L, A.T @ b - absolute)
+        A = L.T
     w[alive] = nnls(A, b, maxiter=50 * len(alive) + 100)[0]
     return w

@@ -306,7 +306,8 @@ def _dense(W: Array, W_slot: list[Array], b: Array, b_slot: list[Array]) -> Op:
 
 
 def _normalise(gain: Any, shift: Any, moments: tuple[Array, Array] | None) -> Op:
-    (gamma, gamma_slot), (beta, beta_slot) = gain, shift
+    gamma, gamma_slot = gain
+    beta, beta_slot = shift
 
     def run(x: Array) -> tuple[Array, Callable[[Array], Array]]:
         mean, var = moments if moments else (x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True))

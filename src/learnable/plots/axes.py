@@ -73,7 +73,8 @@ def extent(*columns: Any, pad: float = 0.04) -> tuple[float, float]:
     values = values[np.isfinite(values)]
     if not values.size:
         return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     if high - low <= max(1e-12 * max(abs(low), abs(high)), _SMALLEST):
         room = abs(low) / 2 if abs(low) > _SMALLEST else 0.5
         return low - room, high + room
@@ -97,7 +98,8 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     power = math.floor(math.log10(span / most))
     step = next(m * 10.0**power for m in (1, 2, 5, 10) if span / (m * 10.0**power) <= most * (1 + 1e-9))
     slack = 1e-9 * span
-    first, last = math.ceil((low - slack) / step), math.floor((high + slack) / step)
+    first = math.ceil((low - slack) / step)
+    last = math.floor((high + slack) / step)
     digits = max(0, 1 - math.floor(math.log10(step)))
     found = [round(k * step, digits) if digits < 300 else k * step for k in range(first, last + 1)]
     return [0.0 if value == 0 else value for value in found]
@@ -191,7 +193,8 @@ class Frame:
 
     def path(self, xs: Any, ys: Any) -> str:
         """Return the path data of a line through the points."""
-        pieces, pen = [], "M"
+        pieces = []
+        pen = "M"
         for x, y in zip(np.atleast_1d(self.x(np.asarray(xs))), np.atleast_1d(self.y(np.asarray(ys))), strict=True):
             if math.isfinite(x) and math.isfinite(y):
                 pieces.append(f"{pen}{compact(x)} {compact(y)}")

@@ -187,7 +187,9 @@ def reliability_diagram(
     if len(rows) != len(said):
         raise DataError(f"reliability_diagram: {len(said)} bins need as many counts; got {len(rows)}.")
     known = np.isfinite(said) & np.isfinite(seen)
-    said, seen, rows = said[known], seen[known], np.nan_to_num(rows[known])
+    said = said[known]
+    seen = seen[known]
+    rows = np.nan_to_num(rows[known])
     frame = Frame.around(_UNIT, _UNIT, width=330.0, height=310.0)
     radius = 2.5 + 5.5 * np.sqrt(rows / max(float(rows.max(initial=0.0)), 1.0))
     marks = [

@@ -291,7 +291,8 @@ def dot_intervals(
     _, upper = numbers("dot_intervals", values=dots, high=nothing if high is None else high)
     shown = [isolated(name, 28) for name in names]
     left = 16.0 + 6.2 * max((len(name) for name in shown), default=0)
-    width, height = 420.0, _ROW * len(dots) + 44.0
+    width = 420.0
+    height = _ROW * len(dots) + 44.0
     place = Scale(*extent(dots, lower, upper, [0.0]), left, width - 12.0)
     bottom = _ROW * len(dots) + 6.0
     parts = []
@@ -333,7 +334,10 @@ def _known(value: float | None) -> bool:
 
 
 _WIDTH: Final = 640.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 150.0, 618.0, 34.0, 44.0
+_LEFT = 150.0
+_RIGHT = 618.0
+_TOP = 34.0
+_BOTTOM = 44.0
 _CONTRIBUTION_ROW: Final = 30.0
 _MOST: Final = 400  # points of one column
 _SIZE: Final = 4.0
@@ -379,7 +383,8 @@ def contribution_summary(
     >>> "colour: value of the column" in contribution_summary([[0.5, -1.0], [0.2, 1.0]], [[1, 2], [3, 4]], ["a", "b"])
     True
     """
-    phi, table = np.asarray(values, dtype=np.float64), np.asarray(X, dtype=np.float64)
+    phi = np.asarray(values, dtype=np.float64)
+    table = np.asarray(X, dtype=np.float64)
     if phi.ndim != 2 or phi.shape != table.shape or not phi.size:
         raise DataError(
             "contribution_summary: values and X must be tables of one shape with at least one row, got "
@@ -405,7 +410,8 @@ def contribution_summary(
 
 def _axis(place: Scale, bottom: float, label: str) -> list[Markup]:
     style = {"text_anchor": "middle", "font_size": "11", "fill": MUTED}
-    parts, at = [], ticks(place.low, place.high, 6)
+    parts = []
+    at = ticks(place.low, place.high, 6)
     for value, text in zip(at, tick_labels(at), strict=True):
         x = float(place(value))
         ink = {"stroke": "currentColor", "opacity": 0.6} if value == 0.0 else {"stroke": RULE}
@@ -418,7 +424,8 @@ def _axis(place: Scale, bottom: float, label: str) -> list[Markup]:
 def _swarm(x: Array, value: Array, middle: float) -> list[Markup]:
     """Return the points of one column, side by side where they would cover each other."""
     known = np.isfinite(x)
-    x, value = x[known], value[known]
+    x = x[known]
+    value = value[known]
     y = middle + _offsets(x)
     colour = _ranks(value)
     parts = []
@@ -453,7 +460,8 @@ def _ranks(value: Array) -> NDArray[np.int64]:
         found[known] = len(_COLOURS) // 2
     elif len(levels):
         below = np.cumsum(np.bincount(code)) - 0.5 * np.bincount(code)
-        low, high = below[0], below[-1]
+        low = below[0]
+        high = below[-1]
         share = (below - low) / (high - low)
         found[known] = np.round(share * (len(_COLOURS) - 1)).astype(np.int64)[code]
     return found

@@ -149,7 +149,8 @@ def coefficient_paths(
     >>> coefficient_paths([1.0, 0.1], [[0.0, 2.0], [0.0, -1.0]], names=["a", "b"], chosen=0.5).startswith("<svg")
     True
     """
-    levels, rows = np.asarray(penalties, dtype=np.float64).ravel(), np.atleast_2d(np.asarray(coefs, dtype=np.float64))
+    levels = np.asarray(penalties, dtype=np.float64).ravel()
+    rows = np.atleast_2d(np.asarray(coefs, dtype=np.float64))
     if rows.shape[1] != len(levels) or not len(levels) or not (levels > 0).all():
         raise DataError(
             "coefficient_paths: needs penalties > 0 and one column of coefs for each; got "
@@ -160,7 +161,8 @@ def coefficient_paths(
     if chosen is not None and not 0 < chosen < np.inf:
         raise DataError(f"coefficient_paths: chosen must be a number > 0; got {chosen!r}.")
     order = np.argsort(levels)
-    xs, rows = np.log10(levels[order]), rows[:, order]
+    xs = np.log10(levels[order])
+    rows = rows[:, order]
     largest = np.argsort(-np.abs(rows).max(axis=1), kind="stable")[:_LABELS].tolist()
     shown = [clean(name, _LONGEST) for name in names] if names is not None else []
     low, high = extent(xs, [] if chosen is None else [np.log10(chosen)])
@@ -169,7 +171,8 @@ def coefficient_paths(
     frame = Frame.around((low - share / (1 - share) * (high - low), high), y_range or extent(rows, np.zeros(1)))
     marks: list[Any] = [frame.line([frame.x.low, frame.x.high], np.zeros(2), stroke=RULE, stroke_width=1)]
     if chosen is not None:
-        at, ends = np.full(2, np.log10(chosen)), [frame.y.low, frame.y.high]
+        at = np.full(2, np.log10(chosen))
+        ends = [frame.y.low, frame.y.high]
         marks.append(frame.line(at, ends, stroke="currentColor", stroke_dasharray="4 3"))
     ranges = (frame.x.low, frame.x.high), (frame.y.low, frame.y.high)
     colours = dict(zip(sorted(largest), COLOURS, strict=False))

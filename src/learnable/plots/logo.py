@@ -80,7 +80,9 @@ def sequence_logo(
     palette = _palette(letters, colors)
     marks: list[Any] = []
     for i, (row, bits) in enumerate(zip(P, information, strict=True)):
-        left, height, base = float(frame.x(float(i))), float(frame.y.start - frame.y(bits)), frame.y.start
+        left = float(frame.x(float(i)))
+        height = float(frame.y.start - frame.y(bits))
+        base = frame.y.start
         for k in np.argsort(row, kind="stable"):
             size = height * float(row[k])
             if size >= _LEAST:
@@ -105,7 +107,8 @@ class _Positions(Frame):
 
     def _x_axis(self, label: str) -> Markup:
         n = round(self.x.high)
-        first, step = self._first, (self.x.end - self.x.start) / n  # type: ignore[attr-defined]
+        first = self._first  # type: ignore[attr-defined]
+        step = (self.x.end - self.x.start) / n
         numbers = [first + i + (1 if first < 0 <= first + i else 0) for i in range(n)]
         every = next(m for m in (1, 2, 5, 10, 20, 50, 100, 200, 500, 10**9) if m * step >= 16.0 or m >= 10**9)
         parts = [tag("path", d=f"M{self.x.start:.2f} {self.y.start:.2f}H{self.x.end:.2f}", stroke=MUTED)]

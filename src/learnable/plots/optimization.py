@@ -133,10 +133,12 @@ def path_plot(
     >>> figure.startswith("<svg"), "gd" in figure
     (True, True)
     """
-    xs, ys = numbers("path_plot", x=x)[0], numbers("path_plot", y=y)[0]
+    xs = numbers("path_plot", x=x)[0]
+    ys = numbers("path_plot", y=y)[0]
     grid = _grid(xs, ys, z)
     legend = _LEGEND if len(paths) > 1 else 12.0
-    x_ends, y_ends = (float(xs[0]), float(xs[-1])), (float(ys[0]), float(ys[-1]))
+    x_ends = (float(xs[0]), float(xs[-1]))
+    y_ends = (float(ys[0]), float(ys[-1]))
     frame = Frame.around(x_ends, y_ends, width=width, height=height, right=legend)
     known = grid[np.isfinite(grid)]
     levels = np.unique(np.quantile(known, np.linspace(0.01, 0.93, _LEVELS))) if known.size else np.zeros(0)
@@ -211,7 +213,8 @@ def _draw_path(frame: Frame, name: str, points: Any, colour: str) -> list[Markup
     if path.ndim != 2 or path.shape[1] != 2:
         raise DataError(f"path_plot: the path {clean(name)!r} must have shape (T, 2); got {path.shape}.")
     xs, ys = np.clip(path, -1e300, 1e300).T
-    x, y = frame.x, frame.y
+    x = frame.x
+    y = frame.y
     inside = (xs >= x.low) & (xs <= x.high) & (ys >= y.low) & (ys <= y.high)
     pieces = pieces_within(path, (x.low, x.high), (y.low, y.high))
     d = "".join(frame.path(piece[:, 0], piece[:, 1]) for piece in pieces)
@@ -252,14 +255,17 @@ def pieces_within(path: Array, x: tuple[float, float], y: tuple[float, float]) -
 def _cut(start: Array, end: Array, *ranges: tuple[float, float]) -> tuple[Array, Array] | None:
     if not (np.isfinite(start).all() and np.isfinite(end).all()):
         return None
-    move, enter, leave = end - start, 0.0, 1.0
+    move = end - start
+    enter = 0.0
+    leave = 1.0
     for a, d, (low, high) in zip(start.tolist(), move.tolist(), ranges, strict=True):
         if d == 0:
             if not low <= a <= high:
                 return None
             continue
         near, far = sorted(((low - a) / d, (high - a) / d))
-        enter, leave = max(enter, near), min(leave, far)
+        enter = max(enter, near)
+        leave = min(leave, far)
     if enter > leave:
         return None
     return (start if enter == 0 else start + enter * move), (end if leave == 1 else start + leave * move)
@@ -306,7 +312,8 @@ def _thinned(xs: Any, ys: Array) -> tuple[Array, Array]:
 
 def legend_marks(frame: Frame, names: list[str], colours: list[str]) -> list[Markup]:
     """Return the names beside a frame, each with a stroke in its colour."""
-    left, marks = frame.x.end + 12.0, []
+    left = frame.x.end + 12.0
+    marks = []
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
         at = frame.y.end + 10.0 + 17.0 * row
         marks.append(tag("path", d=f"M{left:g} {at - 4:g}h14", stroke=colour, stroke_width=2.5))

@@ -67,11 +67,15 @@ def margin_plot(
     >>> figure.startswith("<svg"), "on the margin" in figure
     (True, True)
     """
-    xs, ys = numbers("margin_plot", x=x)[0], numbers("margin_plot", y=y)[0]
-    grid, rows = np.asarray(scores, dtype=np.float64), np.asarray(points, dtype=np.float64)
-    signs, cases = np.asarray(sign, dtype=np.float64), np.asarray(case)
+    xs = numbers("margin_plot", x=x)[0]
+    ys = numbers("margin_plot", y=y)[0]
+    grid = np.asarray(scores, dtype=np.float64)
+    rows = np.asarray(points, dtype=np.float64)
+    signs = np.asarray(sign, dtype=np.float64)
+    cases = np.asarray(case)
     _check(xs, ys, grid, rows, signs, cases)
-    x_ends, y_ends = extent(xs, pad=0.0), extent(ys, pad=0.0)
+    x_ends = extent(xs, pad=0.0)
+    y_ends = extent(ys, pad=0.0)
     frame = Frame.around(x_ends, y_ends, width=380.0 + _LEGEND, height=360.0, right=_LEGEND)
     marks: list[Markup] = []
     for level, style in ((-1.0, "5 4"), (0.0, None), (1.0, "5 4")):
@@ -126,7 +130,9 @@ def _mark(x: float, y: float, case: str, colour: str) -> Markup:
 
 
 def _legend(frame: Frame, names: tuple[str, str]) -> list[Markup]:
-    left, top, marks = frame.x.end + 20.0, frame.y.end + 8.0, []
+    left = frame.x.end + 20.0
+    top = frame.y.end + 8.0
+    marks = []
     for row, (sign, name) in enumerate(zip((-1.0, 1.0), names, strict=True)):
         marks.append(tag("circle", cx=left, cy=top + 18.0 * row - 4.0, r=4.0, fill=_colour(sign)))
         marks.append(tag("text", str(name)[:16], x=left + 12.0, y=top + 18.0 * row, fill="currentColor"))
@@ -189,10 +195,14 @@ def cluster_scatter(
     """
     xs, ys, of = numbers("cluster_scatter", x=x, y=y, labels=labels)
     known = np.isfinite(xs) & np.isfinite(ys) & (of >= 0)
-    xs, ys, of = xs[known], ys[known], of[known]
+    xs = xs[known]
+    ys = ys[known]
+    of = of[known]
     if len(xs) > _MOST_POINTS:
         kept = np.linspace(0, len(xs) - 1, _MOST_POINTS).round().astype(int)
-        xs, ys, of = xs[kept], ys[kept], of[kept]
+        xs = xs[kept]
+        ys = ys[kept]
+        of = of[kept]
     middle = np.empty((0, 2)) if centres is None else np.asarray(centres, dtype=np.float64)
     if middle.ndim != 2 or middle.shape[1] != 2:
         raise DataError(f"cluster_scatter: centres must be points of the plane, (K, 2); got {middle.shape}.")

@@ -58,7 +58,8 @@ def saddle_plot(
     >>> "saddle at x = 1, λ = 2" in figure
     True
     """
-    xs, ys = numbers("saddle_plot", x=x)[0], numbers("saddle_plot", multiplier=multiplier)[0]
+    xs = numbers("saddle_plot", x=x)[0]
+    ys = numbers("saddle_plot", multiplier=multiplier)[0]
     grid = _grid("saddle_plot", xs, ys, values)
     places, depths = _lowest(xs, grid)
     valley = np.column_stack([places, ys])
@@ -121,7 +122,8 @@ def program_plot(
     >>> figure.startswith("<svg"), "feasible" in figure
     (True, True)
     """
-    xs, ys = numbers("program_plot", x=x)[0], numbers("program_plot", y=y)[0]
+    xs = numbers("program_plot", x=x)[0]
+    ys = numbers("program_plot", y=y)[0]
     f = _grid("program_plot", xs, ys, objective)
     g = _grid("program_plot", xs, ys, constraint)
     frame = _frame(xs, ys)
@@ -137,7 +139,8 @@ def program_plot(
             raise DataError(f"program_plot: the path {name!r} must have shape (T, 2); got {points.shape}.")
         d = frame.path(points[:, 0], points[:, 1])
         marks.append(tag("path", tag("title", name), d=d, fill="none", stroke=colour, stroke_width=1.8))
-    names, colours = ["feasible set", *named], [ACCENT, *COLOURS[1 : 1 + len(named)]]
+    names = ["feasible set", *named]
+    colours = [ACCENT, *COLOURS[1 : 1 + len(named)]]
     if optimum is not None:
         marks.append(_ring(frame, *optimum, f"optimum at ({optimum[0]:.3g}, {optimum[1]:.3g})"))
     if optimum is not None and gradients is not None:

@@ -409,7 +409,11 @@ def _as_values(x0: Mapping[str, Any]) -> Values:
 
 
 def _starts(x0: Any, n_chains: int) -> list[Any]:
-    rows = [x0] * n_chains if isinstance(x0, Mapping) else list(x0) if isinstance(x0, (list, tuple)) else []
+    rows: list[Any] = []
+    if isinstance(x0, Mapping):
+        rows = [x0] * n_chains
+    elif isinstance(x0, (list, tuple)):
+        rows = list(x0)
     if len(rows) != n_chains or not all(isinstance(row, Mapping) and row for row in rows):
         raise DataError(f"gibbs: x0 must be a dict of values by name, or {n_chains} of them; got {type(x0).__name__}.")
     for row in rows:

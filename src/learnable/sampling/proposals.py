@@ -62,7 +62,9 @@ class RandomWalk(Proposal):
 
     def aim(self, d: int) -> float:
         """Return the acceptance to adapt to."""
-        return self.target if self.target is not None else (0.44 if d == 1 else 0.234)
+        if self.target is not None:
+            return self.target
+        return 0.44 if d == 1 else 0.234
 
     def propose(self, x: Array, rng: Rng) -> tuple[Array, float]:
         """Return x + Sz with the first S."""
@@ -92,7 +94,7 @@ class Independence(Proposal):
 
     def _log_density(self, x: Array) -> float:
         rank = len(getattr(self.distribution, "event_shape", ()))
-        point = x if rank else (x[0] if x.size == 1 else x)
+        point = x[0] if not rank and x.size == 1 else x
         return float(np.sum(self.distribution.logpdf(point)))
 
 

@@ -283,10 +283,13 @@ def maximise(
                 Qj, Pj = _feasible(likelihood, jump, Q.shape, P.shape)
                 reached = likelihood.value(Qj, Pj)
                 if reached > value:
-                    Q1, P1, value = Qj, Pj, reached
+                    Q1 = Qj
+                    P1 = Pj
+                    value = reached
         if value < history[-1]:  # rounding: no more progress
             break
-        Q, P = Q1, P1
+        Q = Q1
+        P = P1
         rise = value - history[-1]
         history.append(value)
         small = small + 1 if rise <= tol * abs(value) else 0

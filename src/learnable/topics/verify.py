@@ -116,7 +116,9 @@ def _follows_from_draws(model: Any, counts: Array, starts: NDArray[np.int64]) ->
         if relative(rows[s, 0], exact) > _ROUNDING:
             return False
     learned = model.admixture and model.alpha is None and K > 1
-    mean = model.trace_[:, :, 1 + K].mean() if learned else 1.0 if model.alpha is None else float(model.alpha)
+    mean = 1.0 if model.alpha is None else float(model.alpha)
+    if learned:
+        mean = model.trace_[:, :, 1 + K].mean()
     return relative(model.alpha_, mean) < 1e-9
 
 

@@ -35,7 +35,8 @@ def child_seed(seed: Any, side: Any) -> Any:
 def child_seeds(seeds: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
     """OUT out (2m,): the seeds of both children of each node, pair by pair."""
     for i in range(seeds.size):
-        out[2 * i], out[2 * i + 1] = child_seed(seeds[i], 0), child_seed(seeds[i], 1)
+        out[2 * i] = child_seed(seeds[i], 0)
+        out[2 * i + 1] = child_seed(seeds[i], 1)
 
 
 def seed_of(random_state: Any) -> int:

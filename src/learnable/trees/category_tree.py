@@ -93,7 +93,8 @@ class CategoryTree:
         width = np.int64(max(int(self.code.max()), int(codes.max(initial=0)), 1) + 2)
         keys = self.parent[1:].astype(np.int64) * width + self.code[1:]
         order = np.argsort(keys)
-        keys, children = keys[order], order + 1
+        keys = keys[order]
+        children = order + 1
         node = np.zeros(codes.shape[1], dtype=np.int64)
         active = np.flatnonzero(self.feature[node] >= 0)
         while active.size:  # ends: a child has a larger number than its parent
@@ -114,7 +115,8 @@ class CategoryTree:
         n = len(self.feature)
         dtypes = {"feature": "i4", "level": "i4", "parent": "i4", "code": "i4", "n_rows": "i8"}
         for name in ("feature", "level", "parent", "code", "gain", "impurity", "n_rows", "value"):
-            array, shape = getattr(self, name), (n, n_classes) if name == "value" else (n,)
+            array = getattr(self, name)
+            shape = (n, n_classes) if name == "value" else (n,)
             require(
                 n and array.shape == shape and array.dtype == np.dtype(dtypes.get(name, "f8")),
                 f"{name} of the tree must have {n} rows and its own type",

@@ -173,14 +173,17 @@ class Target:
         kind = NUMBER_CRITERIA[criterion]
         given = _columns(y, np.float64)
         w, unit = _weights(weight, len(given))
-        shift, scale = np.zeros(given.shape[1]), _power_of_two(np.abs(given).max(initial=0.0))
+        shift = np.zeros(given.shape[1])
+        scale = _power_of_two(np.abs(given).max(initial=0.0))
         scaled = given / scale
         if kind != POISSON:  # squares of a large mean would drown the differences
             middle = np.median(scaled, axis=0) if kind == ABSOLUTE else np.average(scaled, axis=0, weights=w)
             spread = _power_of_two(np.abs(scaled - middle).max(initial=0.0))
             middle = np.rint(middle / spread * 2.0**20) / 2.0**20 * spread  # few digits: whole targets stay exact
-            shift, scaled = middle * scale, scaled - middle
-            scale, scaled = scale * spread, scaled / spread
+            shift = middle * scale
+            scaled = scaled - middle
+            scale = scale * spread
+            scaled = scaled / spread
             if kind == SQUARED and scale > LARGEST_SPREAD:
                 raise DataError(f"y spreads over {scale:.3g}, and its squares overflow; divide it by a constant.")
         y_used = np.ascontiguousarray(scaled)
@@ -191,7 +194,8 @@ class Target:
     @staticmethod
     def gradients(g: Any, h: Any, *, reg_lambda: float = 0.0) -> Target:
         """Return the target of one round of boosting: first and second derivatives, each (n,) or (n, m)."""
-        y, hessian = _columns(g, np.float64), _columns(h, np.float64)
+        y = _columns(g, np.float64)
+        hessian = _columns(h, np.float64)
         zeros = np.zeros(y.shape[1])
         none = zeros.astype(np.int64)
         empty = np.zeros((0, 1), np.int32)

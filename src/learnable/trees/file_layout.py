@@ -141,7 +141,8 @@ def unpack_trees(packed: Any) -> dict[str, Any]:
     needed = {"leaf", "n_nodes", "start", "feature", "threshold", "n_values", "n_rows", "weight", "impurity", "value"}
     allowed = needed | {"left", "right", "missing_left", "category", "bits"}
     _demand(isinstance(packed, dict) and needed <= set(packed) <= allowed, "the list of arrays")
-    n, k = packed["n_nodes"], packed["n_values"]
+    n = packed["n_nodes"]
+    k = packed["n_values"]
     _demand(
         type(n) is type(k) is int and 0 < n < 2**31 and 0 < k < 2**31 and _expands_within(packed), "the number of nodes"
     )
@@ -225,7 +226,8 @@ def _levels(inner: Any, start: Any, left: Any, right: Any) -> list[tuple[Any, An
     here = np.asarray(start[:-1])
     while here.size:
         here = here[inner[here]]
-        first, second = base[here] + left[here], base[here] + right[here]
+        first = base[here] + left[here]
+        second = base[here] + right[here]
         if here.size:
             levels.append((here, first, second))
         here = np.concatenate([first, second])
@@ -282,7 +284,8 @@ def _unpack_values(packed: Any, leaf: NDArray[np.bool_], levels: Any, weight: Ar
     n_leaves = int(leaf.sum())
     value = np.zeros((len(leaf), k))
     if "table" in packed:
-        table, index = packed["table"], _whole(packed["index"], n_leaves)
+        table = packed["table"]
+        index = _whole(packed["index"], n_leaves)
         _demand(
             isinstance(table, np.ndarray) and table.dtype == np.float64 and table.ndim == 2 and table.shape[1] == k,
             "the values",

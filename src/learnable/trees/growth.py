@@ -92,7 +92,8 @@ class Limits(NamedTuple):
 
 def limits_of(target: Target, rule: GrowthRule, used: NDArray[np.int32], n_columns: int) -> Limits:
     """Return what a tree of the rows `used` has to obey."""
-    weight, m = target.weight[used], int(target.n_classes[0])
+    weight = target.weight[used]
+    m = int(target.n_classes[0])
     two = target.kind == GINI and target.n_outputs == 1 and m == 2
     pairs = two or target.kind == SQUARED
     unit = bool((weight == 1.0).all())
@@ -160,7 +161,8 @@ class NodeStore:
     def __init__(self, width: int) -> None:
         self.n = 0
         self.sets: dict[int, NDArray[np.uint32]] = {}
-        i32, i64 = np.int32, np.int64
+        i32 = np.int32
+        i64 = np.int64
         new: Any = partial(np.empty, 64)
         self._bind(
             Nodes(
@@ -205,11 +207,13 @@ class NodeStore:
         seed = np.empty(2 * len(parents), np.uint64)
         child_seeds(self.seed[parents], seed)
         added = self._add(begin, end, depth, seed, np.repeat(self.bounds[parents], 2, axis=0))
-        self.left[parents], self.right[parents] = added[::2], added[1::2]
+        self.left[parents] = added[::2]
+        self.right[parents] = added[1::2]
         return added
 
     def _add(self, begin: Any, end: Any, depth: Any, seed: Any, bounds: Array) -> NDArray[np.int64]:
-        first, self.n = self.n, self.n + len(begin)
+        first = self.n
+        self.n = self.n + len(begin)
         if self.n > len(self.begin):
             self.reserve(max(self.n, 2 * len(self.begin)))
         new = {"begin": begin, "end": end, "depth": depth, "seed": seed, "bounds": bounds, "gain": -np.inf}
@@ -245,16 +249,19 @@ class NodeStore:
         """Return the tree of nodes `old`, in this order; a node whose children are not among them is a leaf."""
         number = np.full(self.n + 1, -1, np.int32)
         number[old] = np.arange(len(old))
-        left, right = number[self.left[old]], number[self.right[old]]
+        left = number[self.left[old]]
+        right = number[self.right[old]]
         leaf = left < 0
         category = np.full(len(old), -1, np.int64)
-        bits, at = [np.zeros(0, np.uint32)], 0
+        bits = [np.zeros(0, np.uint32)]
+        at = 0
         if self.sets:
             for i in np.flatnonzero(~leaf):
                 words = self.sets.get(int(old[i]))
                 if words is not None:
                     bits += [np.array([len(words)], np.uint32), words]
-                    category[i], at = at, at + len(words) + 1
+                    category[i] = at
+                    at = at + len(words) + 1
         return Trees(
             start=np.array([0, len(old)], np.int64),
             feature=np.where(leaf, -1, self.feature[old]).astype(np.int32),

@@ -52,7 +52,8 @@ def plogp(p: float) -> float:
 @kernel
 def measure_node(total: Array) -> tuple[float, float]:
     """Return the weight of a node and the entropy of its classes, from the weight of each class."""
-    n, entropy = 0.0, 0.0
+    n = 0.0
+    entropy = 0.0
     for k in range(total.size):
         n += total[k]
     for k in range(total.size):
@@ -77,7 +78,8 @@ def score_columns(
     IN codes (d, n), y, weight (n,), rows (m,), total (K,) weight of each class in the node;
     SCRATCH counts (L, K), all zero and left so, seen (L,); OUT gains, infos (d,): −1 where the column is constant.
     """
-    n_classes, m = total.size, rows.size
+    n_classes = total.size
+    m = rows.size
     n, entropy = measure_node(total)
     for j in range(codes.shape[0]):
         n_seen = 0
@@ -91,7 +93,8 @@ def score_columns(
                 seen[n_seen] = level
                 n_seen += 1
             counts[level, y[row]] += weight[row]
-        within, info = 0.0, 0.0
+        within = 0.0
+        info = 0.0
         for s in range(n_seen):
             level = seen[s]
             size = 0.0
@@ -122,12 +125,15 @@ def score_levels(
 
     The arguments are those of `score_columns`; OUT best (d,): the level, the lowest of those that tie.
     """
-    n_classes, m = total.size, rows.size
+    n_classes = total.size
+    m = rows.size
     n, entropy = measure_node(total)
     for j in range(codes.shape[0]):
         for i in range(m):
             counts[codes[j, rows[i]], y[rows[i]]] += weight[rows[i]]
-        gains[j], infos[j], best[j] = -1.0, -1.0, -1
+        gains[j] = -1.0
+        infos[j] = -1.0
+        best[j] = -1
         score = -1.0
         constant = True
         for i in range(1, m):
@@ -141,7 +147,8 @@ def score_levels(
                 for k in range(n_classes):
                     counts[level, k] = 0.0
                 continue
-            rest, within = max(n - size, 0.0), 0.0
+            rest = max(n - size, 0.0)
+            within = 0.0
             for k in range(n_classes):
                 within -= size / n * plogp(counts[level, k] / size)
                 if rest > 0.0:
@@ -152,7 +159,9 @@ def score_levels(
             now = gain / info if by_ratio and info > 0.0 else gain
             if now > score + TIE or (now > score - TIE and level < best[j]):
                 score = max(score, now)
-                gains[j], infos[j], best[j] = gain, info, level
+                gains[j] = gain
+                infos[j] = info
+                best[j] = level
 
 
 #: Largest shortfall of a split, in bits, that rounding explains.
@@ -231,7 +240,9 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
             min_gain=self.min_gain,
         )
         self.tree_ = grow_by_gain(table.codes, table.y, table.weight * of_class[table.y], table.n_levels, rule)
-        self.classes_, self.categories_, self.types_ = table.classes, table.categories, table.types
+        self.classes_ = table.classes
+        self.categories_ = table.categories
+        self.types_ = table.types
         return Certificate("greedy", 0.0, _TOLERANCE, by_construction=True)
 
     @rowwise
@@ -272,7 +283,8 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
     def feature_importances_(self) -> Array:
         """Share of each column in the total information gain of the tree."""
         check_is_fitted(self)
-        tree, inner = self.tree_, self.tree_.feature >= 0
+        tree = self.tree_
+        inner = self.tree_.feature >= 0
         total = np.zeros(self.n_features_in_)
         np.add.at(total, tree.feature[inner], (tree.gain * tree.value.sum(axis=1))[inner])
         return total / total.sum() if total.any() else total
@@ -332,9 +344,11 @@ def information_gain(X: Any, y: Any, sample_weight: Any = None, *, criterion: st
             f"information_gain: criterion must be 'information_gain' or 'gain_ratio'; got {criterion!r}."
         )
     table = read_categories(ID3Classifier(), X, y, sample_weight, owner="information_gain")
-    scorer, everything = _Scorer(table.codes, table.y, table.weight, table.n_levels), np.arange(len(table.y))
+    scorer = _Scorer(table.codes, table.y, table.weight, table.n_levels)
+    everything = np.arange(len(table.y))
     gains, infos = scorer.columns(everything, scorer.total(everything))
-    gains, infos = np.maximum(gains, 0.0), np.maximum(infos, 0.0)
+    gains = np.maximum(gains, 0.0)
+    infos = np.maximum(infos, 0.0)
     return gains if criterion == "information_gain" else np.divide(gains, infos, out=gains * 0, where=infos > 0)
 
 
@@ -367,7 +381,8 @@ def grow_by_gain(
         if feature >= 0:
             branch = codes[feature, rows] if level < 0 else (codes[feature, rows] == level).astype(np.int32)
             order = np.argsort(branch, kind="stable")
-            rows, branch = rows[order], branch[order]
+            rows = rows[order]
+            branch = branch[order]
             cuts = [0, *(np.flatnonzero(branch[1:] != branch[:-1]) + 1).tolist(), len(rows)]
             for a, b in zip(cuts[-2::-1], cuts[:0:-1], strict=True):  # the last branch first: it is popped last
                 stack.append((rows[a:b], number, int(branch[a]), depth + 1))
@@ -388,11 +403,15 @@ class _Scorer:
     """Scores the columns in one node after another, with scratch memory that is made once."""
 
     def __init__(self, codes: Any, y: Any, weight: Array, n_levels: NDArray[np.int64]) -> None:
-        self.codes, self.y, self.weight = np.ascontiguousarray(codes), y, np.ascontiguousarray(weight)
+        self.codes = np.ascontiguousarray(codes)
+        self.y = y
+        self.weight = np.ascontiguousarray(weight)
         self.n_classes = int(y.max()) + 1
         most = max(1, int(n_levels.max()))
-        self.counts, self.seen = np.zeros((most, self.n_classes)), np.zeros(most, dtype=np.int64)
-        self.gains, self.infos = np.empty(len(codes)), np.empty(len(codes))
+        self.counts = np.zeros((most, self.n_classes))
+        self.seen = np.zeros(most, dtype=np.int64)
+        self.gains = np.empty(len(codes))
+        self.infos = np.empty(len(codes))
         self.levels = np.empty(len(codes), dtype=np.int32)
 
     def total(self, rows: NDArray[np.int64]) -> Array:
@@ -413,7 +432,8 @@ class _Scorer:
             )  # fmt: skip
         else:
             self.columns(rows, total)
-        gains, candidates = self.gains, self.gains >= max(rule.min_gain - TIE, 0.0)
+        gains = self.gains
+        candidates = self.gains >= max(rule.min_gain - TIE, 0.0)
         if not candidates.any():
             return -1, -1, 0.0
         score = gains

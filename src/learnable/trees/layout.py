@@ -111,15 +111,18 @@ class Trees:
 
     def tree(self, t: int) -> Trees:
         """Return tree t alone."""
-        first, stop = int(self.start[t]), int(self.start[t + 1])
+        first = int(self.start[t])
+        stop = int(self.start[t + 1])
         part = {name: getattr(self, name)[first:stop] for name in _PER_NODE}
-        category, bits = part["category"].copy(), []
+        category = part["category"].copy()
+        bits = []
         at = 0
         for i in np.flatnonzero(category >= 0):
             begin = int(category[i])
             size = int(self.bits[begin]) + 1
             bits.append(self.bits[begin : begin + size])
-            category[i], at = at, at + size
+            category[i] = at
+            at = at + size
         part["category"] = category
         return Trees(
             start=np.array([0, stop - first], np.int64),
@@ -227,7 +230,8 @@ def concatenate(parts: Sequence[Trees]) -> Trees:
     """Return all trees of the parts, in order, in one set of arrays."""
     sizes = np.concatenate([np.diff(part.start) for part in parts])
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _PER_NODE if name != "category"}
-    category, shift = [], 0
+    category = []
+    shift = 0
     for part in parts:
         category.append(np.where(part.category >= 0, part.category + shift, -1))
         shift += len(part.bits)
@@ -273,7 +277,8 @@ def _check(trees: Trees, n_features: int | None, n_values: int | None) -> None:
         require(isinstance(array, np.ndarray) and array.dtype == dtype, f"{name} must be of {np.dtype(dtype)}")
         require(array.flags.c_contiguous, f"{name} must be contiguous")
         require(array.ndim == (2 if name == "value" else 1), f"{name} has {array.ndim} dimensions")
-    start, n = trees.start, len(trees.feature)
+    start = trees.start
+    n = len(trees.feature)
     require(len(start) >= 2 and start[0] == 0 and start[-1] == n, "start does not cover the nodes")
     require((start[1:] > start[:-1]).all() and n < 2**31, "every tree needs a node")
     for name in _PER_NODE:
@@ -290,7 +295,8 @@ def _check(trees: Trees, n_features: int | None, n_values: int | None) -> None:
     require((trees.left[leaf] == -1).all() and (trees.right[leaf] == -1).all(), "a leaf has children")
     inner = np.flatnonzero(~leaf)
     owner = np.searchsorted(start, inner, side="right") - 1
-    size, own = (start[owner + 1] - start[owner]), inner - start[owner]
+    size = start[owner + 1] - start[owner]
+    own = inner - start[owner]
     for name in ("left", "right"):
         child = getattr(trees, name)[inner].astype(np.int64)
         require(((child > own) & (child < size)).all(), "a child does not come after its parent in the same tree")

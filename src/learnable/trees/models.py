@@ -183,13 +183,17 @@ class TreeAccess:
     def __init__(self, tree: Trees, n_features: int, n_classes: list[int]) -> None:
         leaf = tree.feature < 0
         self._tree = tree
-        self.n_features, self.n_outputs = n_features, len(n_classes)
-        self.n_classes, self.max_n_classes = np.array(n_classes), max(n_classes)
+        self.n_features = n_features
+        self.n_outputs = len(n_classes)
+        self.n_classes = np.array(n_classes)
+        self.max_n_classes = max(n_classes)
         self.node_count = self.capacity = tree.n_nodes
-        self.children_left, self.children_right = tree.left.astype(np.int64), tree.right.astype(np.int64)
+        self.children_left = tree.left.astype(np.int64)
+        self.children_right = tree.right.astype(np.int64)
         self.feature = np.where(leaf, _UNDEFINED, tree.feature).astype(np.int64)
         self.threshold = np.where(leaf, float(_UNDEFINED), tree.threshold)
-        self.impurity, self.weighted_n_node_samples = tree.impurity, tree.weight
+        self.impurity = tree.impurity
+        self.weighted_n_node_samples = tree.weight
         self.n_node_samples = tree.n_rows
         self.missing_go_to_left = tree.missing_left
         self.value = tree.value.reshape(tree.n_nodes, self.n_outputs, -1)

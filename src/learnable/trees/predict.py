@@ -83,15 +83,42 @@ def _walk_one(nodes: Any, x: Any) -> Any:
 def _walk_eight(nodes: Any, X: Any, leaf: NDArray[np.int64]) -> None:
     """Write the leaves of eight rows."""
     a = b = c = d = e = f = g = h = np.int64(0)
-    xa, xb, xc, xd, xe, xf, xg, xh = X[0], X[1], X[2], X[3], X[4], X[5], X[6], X[7]
+    xa = X[0]
+    xb = X[1]
+    xc = X[2]
+    xd = X[3]
+    xe = X[4]
+    xf = X[5]
+    xg = X[6]
+    xh = X[7]
     while True:
-        a2, b2, c2, d2 = _step(nodes, xa, a), _step(nodes, xb, b), _step(nodes, xc, c), _step(nodes, xd, d)
-        e2, f2, g2, h2 = _step(nodes, xe, e), _step(nodes, xf, f), _step(nodes, xg, g), _step(nodes, xh, h)
+        a2 = _step(nodes, xa, a)
+        b2 = _step(nodes, xb, b)
+        c2 = _step(nodes, xc, c)
+        d2 = _step(nodes, xd, d)
+        e2 = _step(nodes, xe, e)
+        f2 = _step(nodes, xf, f)
+        g2 = _step(nodes, xg, g)
+        h2 = _step(nodes, xh, h)
         moved = (a2 ^ a) | (b2 ^ b) | (c2 ^ c) | (d2 ^ d) | (e2 ^ e) | (f2 ^ f) | (g2 ^ g) | (h2 ^ h)
-        a, b, c, d, e, f, g, h = a2, b2, c2, d2, e2, f2, g2, h2
+        a = a2
+        b = b2
+        c = c2
+        d = d2
+        e = e2
+        f = f2
+        g = g2
+        h = h2
         if moved == 0:
             break
-    leaf[0], leaf[1], leaf[2], leaf[3], leaf[4], leaf[5], leaf[6], leaf[7] = a, b, c, d, e, f, g, h
+    leaf[0] = a
+    leaf[1] = b
+    leaf[2] = c
+    leaf[3] = d
+    leaf[4] = e
+    leaf[5] = f
+    leaf[6] = g
+    leaf[7] = h
 
 
 @kernel
@@ -159,7 +186,8 @@ def goes_left(x: float, i: int, threshold: Any, missing_left: Any, category: Any
 @kernel
 def _stored(rows: Any, r: int, column: int) -> float:
     """Return an entry of CSR rows."""
-    low, end = rows.indptr[r], rows.indptr[r + 1]
+    low = rows.indptr[r]
+    end = rows.indptr[r + 1]
     high = end
     while low < high:
         middle = (low + high) >> 1
@@ -282,7 +310,9 @@ BLOCK: Final = 256
 def encode(X: Any, column: Any, edges: Any, codes: Any) -> None:
     """Write how many of its column's thresholds are below each value, column by column."""
     for k in range(column.size):
-        own, line, j = edges[k], codes[k], column[k]
+        own = edges[k]
+        line = codes[k]
+        j = column[k]
         for r in range(X.shape[0]):
             x = X[r, j]
             line[r] = np.uint8(find_bin(x, own)) if x == x else np.uint8(MISSING)
@@ -372,7 +402,8 @@ class Predictor:
     @staticmethod
     def build(trees: Trees) -> Predictor:
         """Prepare the trees."""
-        none, byte = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        none = np.zeros(0, np.int64)
+        byte = np.zeros(0, np.uint8)
         plain = Predictor(trees, none, np.zeros((0, 256)), none, none, byte, byte, none, none, trees.value)
         leaf = trees.feature < 0
         first = trees.start[:-1]
@@ -380,10 +411,12 @@ class Predictor:
         if not trees._is_plain() or leaves.max() > _MOST_LEAVES:
             return plain
         inner = np.flatnonzero(~leaf)
-        feature, threshold = trees.feature[inner], trees.threshold[inner]
+        feature = trees.feature[inner]
+        threshold = trees.threshold[inner]
         column = np.unique(feature).astype(np.int64)
         place = np.searchsorted(column, feature)
-        edges, cut = np.full((len(column), 256), np.inf), np.empty(len(inner), np.int64)
+        edges = np.full((len(column), 256), np.inf)
+        cut = np.empty(len(inner), np.int64)
         order = np.argsort(place, kind="stable")
         bounds = np.searchsorted(place[order], np.arange(len(column) + 1))
         for k in range(len(column)):

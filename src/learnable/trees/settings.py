@@ -102,7 +102,8 @@ def check_counts(owner: str, y: Array) -> None:
 
 def growth_rule(model: Any, table: Table, weight: Array | None, splitter: str) -> GrowthRule:
     """Return the rule that the parameters of a model state for a table whose rows have these weights."""
-    n, d = table.n_rows, table.n_columns
+    n = table.n_rows
+    d = table.n_columns
     total = float(n if weight is None else weight.sum())
     return GrowthRule(
         max_depth=model.max_depth,
@@ -142,7 +143,8 @@ def monotone_signs(model: Any, n_columns: int) -> NDArray[np.int8] | None:
     """Return 1, −1 or 0 for each column; None without constraints."""
     if model.monotonic_cst is None:
         return None
-    owner, signs = type(model).__name__, np.asarray(model.monotonic_cst)
+    owner = type(model).__name__
+    signs = np.asarray(model.monotonic_cst)
     classes = getattr(model, "classes_", None)
     if signs.any() and (isinstance(classes, list) or model.n_outputs_ > 1):
         raise ParameterError(f"{owner}: Monotonicity constraints are not supported with multiple outputs.")
@@ -163,7 +165,8 @@ def categorical_mask(model: Any, n_columns: int) -> NDArray[np.bool_] | None:
     given = model.categorical_features
     if given is None:
         return None
-    marked, array = np.zeros(n_columns, dtype=bool), np.asarray(given)
+    marked = np.zeros(n_columns, dtype=bool)
+    array = np.asarray(given)
     names = getattr(model, "feature_names_in_", None)
     try:
         if array.dtype == bool and array.shape == (n_columns,):

@@ -58,7 +58,8 @@ def bin_column(x: NDArray[Any], edges: NDArray[np.float64], n_bins: int, codes: 
         if v != v:
             codes[i] = np.uint8(n_bins)
             continue
-        below, size = 0, n
+        below = 0
+        size = n
         while size > 0:
             half = size >> 1
             go = edges[below + half] < v
@@ -166,13 +167,17 @@ class Columns:
         high = low if max_bins is None else np.empty(offset[-1])
 
         def store(j: int) -> None:
-            low[offset[j] : offset[j + 1]], high[offset[j] : offset[j + 1]] = coded[j].low, coded[j].high
+            low[offset[j] : offset[j + 1]] = coded[j].low
+            high[offset[j] : offset[j + 1]] = coded[j].high
 
         run_tasks(store, d, n_threads)
-        entries, rows, start = np.zeros(0, np.uint32), np.zeros(0, np.int32), np.zeros(d + 1, np.int64)
+        entries = np.zeros(0, np.uint32)
+        rows = np.zeros(0, np.int32)
+        start = np.zeros(d + 1, np.int64)
         if sparse:
             entries = np.concatenate([c.codes for c in coded]).astype(np.uint32)
-            rows, start = X.indices.astype(np.int32), X.indptr.astype(np.int64)
+            rows = X.indices.astype(np.int32)
+            start = X.indptr.astype(np.int64)
         elif n_codes.max() < 256 and (max_bins is not None or n * d >= _MANY_CELLS):
             codes = codes.astype(np.uint8, copy=False)
         zero = np.array([c.zero for c in coded], dtype=np.int64)
@@ -227,7 +232,8 @@ def _bin(x: NDArray[Any], n_more_zeros: int, max_bins: int) -> _Coded:
     bin_column(x, edges, n_bins, codes)
     if not n_bins:
         return _Coded(codes, np.zeros(0), np.zeros(0))
-    low, high = np.r_[present.min(), edges], np.r_[edges, present.max()]
+    low = np.r_[present.min(), edges]
+    high = np.r_[edges, present.max()]
     return _Coded(codes, low, high)
 
 

@@ -99,7 +99,8 @@ def labels_of(classes: Any) -> list[Any]:
 
 def stated_limits(model: Any, table: Any, weight: Array | None, splitter: str) -> Limits:
     """Return the limits that the parameters of a model state for a table whose rows have these weights."""
-    n, d = table.n_rows, table.n_columns
+    n = table.n_rows
+    d = table.n_columns
     signs = None if model.monotonic_cst is None else np.asarray(model.monotonic_cst)
     return Limits(
         max_depth=model.max_depth,
@@ -176,8 +177,12 @@ class TreeWalk:
     """
 
     def __init__(self, tree: Any, X: Any, values: Any, w: Array, scores: Scores, rules: Rules, seed: int) -> None:
-        self.tree, self.w, self.scores, self.rules = tree, w, scores, rules
-        self.X, self.values = columns_of(X), columns_of(values)
+        self.tree = tree
+        self.w = w
+        self.scores = scores
+        self.rules = rules
+        self.X = columns_of(X)
+        self.values = columns_of(values)
         self.exact = values is X
         self.rows = np.flatnonzero(w > 0)
         self.node = np.zeros(len(w), dtype=np.int64)
@@ -205,7 +210,9 @@ class TreeWalk:
         return worst
 
     def _numbers_agree(self, nodes: Ids, own: Ids) -> bool:
-        tree, rows, size = self.tree, self.rows, self.scores.size
+        tree = self.tree
+        rows = self.rows
+        size = self.scores.size
         weight = np.bincount(own, self.w[rows], len(nodes)).astype(np.float64)
         value, impurity = self.scores.describe(rows, own, weight)
         if self.rules.rule.is_monotone:
@@ -219,14 +226,17 @@ class TreeWalk:
 
     def _thresholds_agree(self, nodes: Ids, own: Ids) -> bool:
         """Tell whether thresholds are the middle between both sides, or drawn again; of bins only the sides count."""
-        tree, random = self.tree, self.rules.rule.splitter == "random"
+        tree = self.tree
+        random = self.rules.rule.splitter == "random"
         if not self.exact or not (tree.feature[nodes] >= 0).any():
             return True
         low, below, above, high = (np.full(len(nodes), end) for end in (np.inf, -np.inf, np.inf, -np.inf))
         for j in np.unique(tree.feature[nodes][tree.feature[nodes] >= 0]):
             here = tree.feature[nodes][own] == j
-            x, at = self.X(int(j), self.rows[here]), own[here]
-            left, right = x <= tree.threshold[nodes][at], x > tree.threshold[nodes][at]
+            x = self.X(int(j), self.rows[here])
+            at = own[here]
+            left = x <= tree.threshold[nodes][at]
+            right = x > tree.threshold[nodes][at]
             np.minimum.at(low, at[left], x[left])
             np.maximum.at(below, at[left], x[left])
             np.minimum.at(above, at[right], x[right])
@@ -242,7 +252,8 @@ class TreeWalk:
 
     def _directions_agree(self, nodes: Ids, own: Ids) -> bool:
         """Tell whether missing values go to the larger side where none were seen; where some were, rows tell."""
-        tree, feature = self.tree, self.tree.feature[nodes]
+        tree = self.tree
+        feature = self.tree.feature[nodes]
         inner = feature >= 0
         seen = np.zeros(len(nodes), dtype=bool)
         for j in np.unique(feature[inner]):
@@ -258,7 +269,9 @@ class TreeWalk:
 
     def _compare(self, nodes: Ids, own: Ids) -> float:
         """Return the largest shortfall of the nodes of one level."""
-        tree, rule, scores = self.tree, self.rules.rule, self.scores
+        tree = self.tree
+        rule = self.rules.rule
+        scores = self.scores
         mass = tree.weight[nodes] * tree.impurity[nodes] * scores.n_outputs
         inner = tree.feature[nodes] >= 0
         may = (tree.n_rows[nodes] >= rule.min_samples_split) & (tree.n_rows[nodes] >= 2 * rule.min_samples_leaf)
@@ -302,7 +315,9 @@ class TreeWalk:
 
     def _best(self, nodes: Ids, own: Ids, asked: NDArray[np.bool_]) -> Array:
         """Return the largest gain among the candidates of each node; −∞ where there is none."""
-        rule, scores, d = self.rules.rule, self.scores, len(self.rules.categorical)
+        rule = self.rules.rule
+        scores = self.scores
+        d = len(self.rules.categorical)
         best = np.full(len(nodes), -np.inf)
         chosen, draws = self._candidates(nodes, own)
         for j in range(d):
@@ -311,7 +326,8 @@ class TreeWalk:
             if not among.any() or (category and (not scores.ordered or rule.splitter == "random")):
                 continue
             kept = among[own]
-            rows, ids = self.rows[kept], own[kept]
+            rows = self.rows[kept]
+            ids = own[kept]
             u = draws[:, j] if rule.splitter == "random" else None
             sign = int(np.asarray(rule.monotonic)[j]) if rule.is_monotone else 0
             bounds = (self.bounds[nodes], sign) if rule.is_monotone else None
@@ -321,15 +337,18 @@ class TreeWalk:
 
     def _candidates(self, nodes: Ids, own: Ids) -> tuple[NDArray[np.bool_], Array]:
         """Return which columns each node drew, and its uniform number for each column."""
-        d, most = len(self.rules.categorical), self.rules.rule.max_features
+        d = len(self.rules.categorical)
+        most = self.rules.rule.max_features
         seeds = self.seed[nodes]
         if most is None or most >= d:
             u = np.stack([_uniform(seeds + np.uint64(j)) for j in range(d)], axis=1)
             return np.ones((len(nodes), d), dtype=bool), u
         varies = np.stack([self._varies(j, own, len(nodes)) for j in range(d)], axis=1)
         order = np.tile(np.arange(d), (len(nodes), 1))
-        chosen, draws = np.zeros((len(nodes), d), dtype=bool), np.zeros((len(nodes), d))
-        state, every = seeds.copy(), np.arange(len(nodes))
+        chosen = np.zeros((len(nodes), d), dtype=bool)
+        draws = np.zeros((len(nodes), d))
+        state = seeds.copy()
+        every = np.arange(len(nodes))
         useful = np.zeros(len(nodes), dtype=bool)
         for visited in range(d):
             going = np.full(len(nodes), visited < most) | ~useful
@@ -337,8 +356,10 @@ class TreeWalk:
                 break
             state = state + np.uint64(0x9E3779B97F4A7C15)
             pick = visited + (_uniform(state) * (d - visited)).astype(np.int64)
-            here, there = order[every, visited].copy(), order[every, pick].copy()
-            order[every, visited], order[every, pick] = there, here
+            here = order[every, visited].copy()
+            there = order[every, pick].copy()
+            order[every, visited] = there
+            order[every, pick] = here
             state = state + np.uint64(0x9E3779B97F4A7C15)
             chosen[every[going], there[going]] = True
             draws[every, there] = _uniform(state)
@@ -347,7 +368,8 @@ class TreeWalk:
 
     def _varies(self, j: int, own: Ids, count: int) -> NDArray[np.bool_]:
         x = self.values(j, self.rows)
-        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        low = np.full(count, np.inf)
+        high = np.full(count, -np.inf)
         present = ~np.isnan(x)
         np.minimum.at(low, own[present], x[present])
         np.maximum.at(high, own[present], x[present])
@@ -355,7 +377,8 @@ class TreeWalk:
         return (high > low) | ((gaps > 0) & (gaps < np.bincount(own, minlength=count)))
 
     def _descend(self, nodes: Ids, own: Ids) -> None:
-        tree, rule = self.tree, self.rules.rule
+        tree = self.tree
+        rule = self.rules.rule
         node = self.node[self.rows]
         done = tree.feature[node] < 0
         self.leaf[self.rows[done]] = node[done]
@@ -373,28 +396,34 @@ class TreeWalk:
 
     def _bound(self, inner: Ids, sign: NDArray[Any]) -> None:
         """Let the middle of both children's values bound them."""
-        tree, at = self.tree, 1 if self.scores.n_classes else 0
+        tree = self.tree
+        at = 1 if self.scores.n_classes else 0
         nodes, own = np.unique(self.node[self.rows], return_inverse=True)
         value = np.zeros(tree.n_nodes)
         weight = np.bincount(own, self.w[self.rows]).astype(np.float64)
         value[nodes] = self.scores.describe(self.rows, own, weight)[0][:, at]
-        left, right = tree.left[inner], tree.right[inner]
+        left = tree.left[inner]
+        right = tree.right[inner]
         low, high = self.bounds[inner].T  # what the nodes above allow still holds
         middle = (np.clip(value[left], low, high) + np.clip(value[right], low, high)) / 2
-        up, down = sign > 0, sign < 0
+        up = sign > 0
+        down = sign < 0
         self.bounds[left[up], 1] = self.bounds[right[up], 0] = middle[up]
         self.bounds[left[down], 0] = self.bounds[right[down], 1] = middle[down]
 
 
 def goes_left(tree: Any, node: Ids, rows: Ids, column: Callable[[int, Ids], Array]) -> NDArray[np.bool_]:
     """Return what the nodes answer for the rows beside them; column(j, rows) are values. Leaves answer False."""
-    feature, went = tree.feature[node], np.zeros(len(rows), dtype=bool)
+    feature = tree.feature[node]
+    went = np.zeros(len(rows), dtype=bool)
     for j in np.unique(feature[feature >= 0]):
         here = feature == j
-        x, at = column(int(j), rows[here]), node[here]
+        x = column(int(j), rows[here])
+        at = node[here]
         left = x <= tree.threshold[at]
         for i in np.unique(at[tree.category[at] >= 0]):
-            begin, mine = int(tree.category[i]), at == i
+            begin = int(tree.category[i])
+            mine = at == i
             words = tree.bits[begin + 1 : begin + 1 + int(tree.bits[begin])]
             members = np.unpackbits(words.view(np.uint8), bitorder="little").astype(bool)
             code = np.where((x[mine] >= 0) & (x[mine] < len(members)), x[mine], -1).astype(np.int64)
@@ -435,7 +464,8 @@ def _bin_edges(present: Array, n_zeros: int, max_bins: int) -> Array:
     step = -(-(len(present) + n_zeros) // 200_000) or 1
     sample = np.sort(present[::step])
     distinct = np.unique(sample)
-    below, above = distinct[:-1], distinct[1:]
+    below = distinct[:-1]
+    above = distinct[1:]
     if len(distinct) > max_bins:
         sample = np.sort(np.r_[sample, np.zeros(n_zeros // step)])
         above = sample[np.linspace(0, len(sample), max_bins + 1)[1:-1].astype(np.int64)]

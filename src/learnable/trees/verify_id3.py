@@ -44,7 +44,9 @@ def _largest_shortfall(model: Any, table: CategoryTable) -> float:
         (table.codes[:, i].tolist(), k, w * of_class[k])
         for i, (k, w) in enumerate(zip(table.y.tolist(), table.weight.tolist(), strict=True))
     ]
-    tree, worst, met = model.tree_, 0.0, 0
+    tree = model.tree_
+    worst = 0.0
+    met = 0
     children: dict[int, dict[int, int]] = defaultdict(dict)
     for node in range(1, tree.node_count):
         children[int(tree.parent[node])][int(tree.code[node])] = node

@@ -56,7 +56,8 @@ class Scores:
 
     def describe(self, rows: Ids, own: Ids, weight: Array) -> tuple[Array, Array]:
         """Return the value and the impurity of each node from its rows."""
-        m, count = self.n_outputs, len(weight)
+        m = self.n_outputs
+        count = len(weight)
         impurity = np.zeros(count)
         if self.n_classes:
             most = max(self.n_classes)
@@ -74,7 +75,8 @@ class Scores:
             return value, impurity / m
         value = np.zeros((count, m))
         for k in range(m):
-            y, w = self.y[rows, k], self.w[rows]
+            y = self.y[rows, k]
+            w = self.w[rows]
             if self.kind == "absolute_error":
                 for i in range(count):
                     value[i, k] = _median(y[own == i], w[own == i])
@@ -128,7 +130,8 @@ class Scores:
                 return np.asarray(c.max(axis=1))
             return np.asarray((c * np.log2(np.where(c > 0, c, 1.0) / weight[:, None])).sum(axis=1))
         if self.kind == "poisson":
-            s, expected = sums[:, 1], np.maximum(sums[:, 2], 1e-300)
+            s = sums[:, 1]
+            expected = np.maximum(sums[:, 2], 1e-300)
             u = s / expected - 1.0
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(s > 0, expected * ((1.0 + u) * np.log1p(u) - u), -np.inf)
@@ -170,7 +173,8 @@ def prefix_gains(
     if categorical:
         x = _ranks_by_mean(scores, rows, own, x, count)
     if u is not None:
-        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        low = np.full(count, np.inf)
+        high = np.full(count, -np.inf)
         np.minimum.at(low, own[present], x[present])
         np.maximum.at(high, own[present], x[present])
         with np.errstate(invalid="ignore"):
@@ -178,8 +182,12 @@ def prefix_gains(
             cut = np.where((cut >= high) | (cut < low), low, cut)
         x = np.where(present, x > cut[own], np.nan)
     order = np.lexsort((x, own))
-    rows, own, x, present = rows[order], own[order], x[order], present[order]
-    n_rows, n_gaps = np.bincount(own, minlength=count), np.bincount(own, ~present, count)
+    rows = rows[order]
+    own = own[order]
+    x = x[order]
+    present = present[order]
+    n_rows = np.bincount(own, minlength=count)
+    n_gaps = np.bincount(own, ~present, count)
     first = np.r_[0, np.cumsum(n_rows)[:-1]]
     following = np.r_[own[1:] == own[:-1], False]
     ends = present & following & (np.r_[x[1:], np.nan] != x)  # the last row of each value but the largest
@@ -212,7 +220,8 @@ def prefix_gains(
             if gaps_left:
                 left = left + _group(stat * ~present[:, None], own, count)[node]
             right = _group(stat, own, count)[node] - left
-            w_left, w_right = left[:, 0], right[:, 0]
+            w_left = left[:, 0]
+            w_right = right[:, 0]
             starved |= _is_starved(scores, left, right, n_rows[node], running)
             gain += scores.score(left, k) + scores.score(right, k) - scores.score(left + right, k)
         small = (n_left < rule.min_samples_leaf) | (n_rows[node] - n_left < rule.min_samples_leaf)
@@ -251,7 +260,8 @@ def _side_values(
 
 def _keeps_order(scores: Scores, values: tuple[Array, Array], node: Ids, bounds: Array, sign: int) -> NDArray[np.bool_]:
     """Tell which cuts give both sides values inside the node's bounds, in the order that the sign asks for."""
-    low, high = np.minimum(*values), np.maximum(*values)
+    low = np.minimum(*values)
+    high = np.maximum(*values)
     slack = 1e-12 * scores.size  # a cut at the very bound may be in or out, by rounding
     inside = (low >= bounds[node, 0] + slack) & (high <= bounds[node, 1] - slack)
     most = -slack if scores.kind == "absolute_error" else 0.0  # equal medians may be in or out, by rounding
@@ -277,7 +287,8 @@ def _group(stat: Array, own: Ids, count: int) -> Array:
 
 def _median(y: Array, w: Array) -> float:
     order = np.argsort(y, kind="stable")
-    y, below = y[order], np.cumsum(w[order])
+    y = y[order]
+    below = np.cumsum(w[order])
     half = 0.5 * below[-1]
     at = int(np.searchsorted(below, half * (1.0 - 1e-11)))
     tie = below[at] <= half * (1.0 + 1e-11) and at + 1 < len(y)
@@ -289,7 +300,8 @@ def _absolute_cost(y: Array, w: Array) -> float:
 
 
 def _absolute_gain(scores: Scores, rows: Ids, own: Ids, left: NDArray[np.bool_], count: int, k: int) -> Array:
-    y, w = scores.y[rows, k], scores.w[rows]
+    y = scores.y[rows, k]
+    w = scores.w[rows]
     gain = np.zeros(count)
     for i in range(count):
         here = own == i
@@ -303,8 +315,10 @@ def _absolute_prefix_gains(
     scores: Scores, rows: Ids, own: Ids, present: Any, cuts: Ids, first: Ids, n_rows: Ids, gaps_left: bool, k: int
 ) -> tuple[Array, tuple[Array, Array]]:
     """Return the gain of each cut, and the medians on both sides of it."""
-    y, w = scores.y[rows, k], scores.w[rows]
-    gains, medians = np.empty(len(cuts)), np.empty((2, len(cuts)))
+    y = scores.y[rows, k]
+    w = scores.w[rows]
+    gains = np.empty(len(cuts))
+    medians = np.empty((2, len(cuts)))
     for i, cut in enumerate(cuts):
         node = own[cut]
         part = slice(int(first[node]), int(first[node] + n_rows[node]))

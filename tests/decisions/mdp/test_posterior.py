@@ -1,6 +1,7 @@
 """Processes learned from logged steps."""
 
 import numpy as np
+import pytest
 from tests.oracles import mdp as oracle
 
 from learnable.decisions.mdp import MDP, MDPPosterior, count_steps, policy_evaluation, policy_iteration
@@ -44,11 +45,12 @@ def test_counts_are_the_conjugate_update():
     np.testing.assert_allclose(alpha, np.where(counts > 0, counts + 0.5, 0.0))
 
 
-def test_intervals_cover():
+@pytest.mark.parametrize("n_trials", [16, pytest.param(40, marks=pytest.mark.long)])
+def test_intervals_cover(n_trials):
     """Truths drawn from the prior lie in the interval as often as it says (simulation-based calibration)."""
     rng = np.random.default_rng(5)
     hits, level = [], 0.8
-    for trial in range(40):
+    for trial in range(n_trials):
         P = rng.dirichlet(np.ones(3), size=(3, 1))
         truth = MDP(P, rng.normal(size=3), 0.8)
         log = walk(truth, 6, 10, seed=trial)

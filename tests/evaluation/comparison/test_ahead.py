@@ -94,6 +94,7 @@ def test_models_that_share_kernels_are_compiled_together():
     assert _groups(MODELS) == [["Ridge"], MODELS[1:3], MODELS[3:]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("models", [["Ridge", "KNeighborsRegressor"]])
 def test_a_comparison_without_any_compiled_kernel_compiles_beside_the_race(tmp_path, models):
     script = f"""

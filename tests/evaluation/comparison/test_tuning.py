@@ -76,6 +76,7 @@ def test_without_tuning_nothing_is_added(curved):
     assert len(record["leaderboard"]) == 5
 
 
+@pytest.mark.long
 def test_a_blend_of_classes_mixes_probabilities():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))

@@ -116,6 +116,7 @@ def test_label_scores_are_their_definition(counts, u):
     np.testing.assert_array_equal(label_scores(p, "lac", np.full(3, u)), 1.0 - p)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("level", [0.5, 0.9])

@@ -230,7 +230,8 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         if len(self.classes_) == 1:
             return self._fit_one_class(table)
         self._refuse_many_classes()
-        K, seed = len(self.classes_), self.seed_
+        K = len(self.classes_)
+        seed = self.seed_
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
         self.validation_rows_ = np.empty(0, dtype=np.int64)
         if self.n_iter_no_change is not None:
@@ -279,7 +280,8 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         self.stumps_ = Stumps.pack([done.learners[t] for t in members]) if stumps else None
         self.stump_sides_ = np.stack([np.asarray(done.sides[t]) for t in members]) if stumps else None
         self.models_ = None if stumps else [done.learners[t] for t in members]
-        self.estimator_weights_, self.estimator_errors_ = scale * done.votes[members], errors[members]
+        self.estimator_weights_ = scale * done.votes[members]
+        self.estimator_errors_ = errors[members]
         self.exponential_loss_ = np.array([trace.loss for trace in done.traces])
         self.training_bound_ = np.array([trace.bound for trace in done.traces])
         self.validation_errors_ = done.validation
@@ -356,7 +358,8 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
 
         Confidence-rated learners vote with their scores.
         """
-        scores, K = self._scores(X) / self._votes().sum(), self.n_classes_
+        scores = self._scores(X) / self._votes().sum()
+        K = self.n_classes_
         codes = label_codes(y, self.classes_, "AdaBoostClassifier")
         if len(codes) != len(scores):
             raise DataError(f"AdaBoostClassifier: X has {len(scores)} rows, but y has {len(codes)} labels.")

@@ -102,7 +102,9 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
             raise DataError(
                 "AdaBoostRegressor: every round draws rows, so they have to fit into memory; read the table."
             )
-        n, y, seed = table.n_rows, table.y, seed_of(self.random_state)
+        n = table.n_rows
+        y = table.y
+        seed = seed_of(self.random_state)
         self.seed_ = seed
         fit_one = self._tree_learner(table, seed, run) if self.estimator is None else self._model_learner(table, seed)
         log_D = np.zeros(n) if table.weight is None else np.log(table.weight)
@@ -126,13 +128,15 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
             log_D = log_D + (1.0 - L) * self.learning_rate * np.log(error / (1.0 - error))
         self.trees_ = concatenate(learners) if self.estimator is None else None
         self.models_ = None if self.estimator is None else learners
-        self.estimator_weights_, self.estimator_errors_ = np.array(weights), np.array(errors)
+        self.estimator_weights_ = np.array(weights)
+        self.estimator_errors_ = np.array(errors)
         return Certificate("closed-form", 0.0, RESIDUAL, None, len(learners), by_construction=True)
 
     def _tree_learner(self, table: Table, seed: int, run: Run) -> Callable[..., tuple[Any, Array]]:
         threads = resolve_n_jobs(self.n_jobs)
         columns = Columns.build(table.X, n_threads=threads)
-        target, rule = Target.numbers(table.y), GrowthRule(max_depth=DEPTH)
+        target = Target.numbers(table.y)
+        rule = GrowthRule(max_depth=DEPTH)
 
         def fit(rows: NDArray[np.int64], number: int) -> tuple[Trees, Array]:
             tree = grow(columns, target, rule, rows=rows, seed=tree_seed(seed, number), n_threads=threads).tree
@@ -162,7 +166,9 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
         return list(self.models_ or []) if self.trees_ is None else self._kept(self.trees_, self._members_of_trees)
 
     def _members_of_trees(self) -> list[Any]:
-        template, d, members = self.estimator_, self.n_features_in_, []
+        template = self.estimator_
+        d = self.n_features_in_
+        members = []
         for number in range(self.estimator_weights_.size):
             state = tree_seed(self.seed_, number) % 2**31
             members.append(member_tree(template, self.trees_.tree(number), state, d, 1))  # type: ignore[union-attr]
@@ -203,7 +209,8 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless learners and weights fit each other."""
-        owner, weights = "AdaBoostRegressor", getattr(self, "estimator_weights_", None)
+        owner = "AdaBoostRegressor"
+        weights = getattr(self, "estimator_weights_", None)
         check_weights(owner, weights)
         trees: Any = getattr(self, "trees_", None)
         models: Any = getattr(self, "models_", None)

@@ -87,13 +87,15 @@ class VotedBoost:
 
     def __init__(self, weight: Array, n_classes: int, learning_rate: float = 1.0) -> None:
         self.log_weight = np.log(weight / weight.sum())
-        self.K, self.rate = n_classes, learning_rate
+        self.K = n_classes
+        self.rate = learning_rate
         self.share = (n_classes - 1) / n_classes  # error of a guess, and the K-class loss's exponent
         self.set_votes(np.zeros(len(weight)), 0.0)
 
     def set_votes(self, g: Array, total: float) -> None:
         """Replace the votes of all learners so far: g and A are what they sum to."""
-        self.g, self.total = g, total
+        self.g = g
+        self.total = total
         self._D, self._log_sum = normalise(self.log_weight + g)
 
     def distribution(self) -> Array:
@@ -138,7 +140,9 @@ class ScoredBoost:
 
     def __init__(self, weight: Array, y: NDArray[np.int64], n_classes: int, learning_rate: float = 1.0) -> None:
         self.log_weight = np.log(weight / weight.sum())
-        self.y, self.K, self.rate = y, n_classes, learning_rate
+        self.y = y
+        self.K = n_classes
+        self.rate = learning_rate
         self.rows = np.arange(len(y))
         self.sign = np.where(y == 1, 1.0, -1.0)
         self.set_scores(np.zeros((len(y), 1 if n_classes == 2 else n_classes)))
@@ -171,7 +175,8 @@ class ScoredBoost:
 
     def add(self, outputs: Array) -> Trace:
         """Add what a learner says, already multiplied by its vote."""
-        D, before = self.distribution(), self.loss
+        D = self.distribution()
+        before = self.loss
         guess = outputs[:, 0] > 0 if self.K == 2 else outputs.argmax(axis=1)
         error = float(D[guess != self.y].sum())
         own = self.sign * outputs[:, 0] if self.K == 2 else outputs[self.rows, self.y] / (self.K - 1)
@@ -247,7 +252,8 @@ def correct_votes(
     a = np.maximum(start, 0.0)
     z = combine(wrong, a) - c * a.sum()
     value = float(weight @ np.exp(z))
-    n_iter, flat = 0, 0
+    n_iter = 0
+    flat = 0
     while True:
         E = weight * np.exp(z)
         gradient, hessian = _derivatives(wrong, E, c)
@@ -271,7 +277,8 @@ def _search(
     wrong: Wrong, weight: Array, c: float, a: Array, direction: Array, gradient: Array, value: float
 ) -> tuple[Array, Array, float] | None:
     """Halve the step along the projected arc until φ falls enough (Armijo)."""
-    step, rounding = 1.0, 4 * np.finfo(np.float64).eps * value
+    step = 1.0
+    rounding = 4 * np.finfo(np.float64).eps * value
     while step > 1e-12:
         trial = np.maximum(a + step * direction, 0.0)
         z = combine(wrong, trial) - c * trial.sum()
@@ -286,7 +293,8 @@ def _search(
 def _derivatives(wrong: Wrong, E: Array, c: float) -> tuple[Array, Array]:
     """Return gradient and Hessian of φ, whose terms are E; the rows are taken in chunks."""
     T = len(wrong)
-    G, H = np.zeros(T), np.zeros((T, T))
+    G = np.zeros(T)
+    H = np.zeros((T, T))
     for start in range(0, len(E), _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)
         B = wrong[:, rows].astype(np.float64)
@@ -394,7 +402,8 @@ def boost(
             break
     best = watch.best_round if held is not None else len(walk.learners) - 1
     gradient = watch.best_gradient if held is not None else walk.gradient
-    votes, removed = watch.best_votes if held is not None else np.array(walk.votes), np.array(walk.removed)
+    votes = watch.best_votes if held is not None else np.array(walk.votes)
+    removed = np.array(walk.removed)
     count = best + 1
     removed = np.where(removed[:count] > best, -1, removed[:count]).astype(np.int64)
     validation = np.array(watch.errors[:count])
@@ -423,14 +432,12 @@ class _Walk:
     """What all variants share: the learners of all rounds, with their votes."""
 
     def __init__(self, weak: WeakLearner, y: Codes, weight: Array, n_classes: int, plan: Plan, run: Run) -> None:
-        self.weak, self.y, self.weight, self.K, self.plan, self.run = (
-            weak,
-            y,
-            weight / weight.sum(),
-            n_classes,
-            plan,
-            run,
-        )
+        self.weak = weak
+        self.y = y
+        self.weight = weight / weight.sum()
+        self.K = n_classes
+        self.plan = plan
+        self.run = run
         self.learners: list[Any] = []
         self.votes: list[float] = []
         self.removed: list[int] = []
@@ -542,7 +549,8 @@ class _RealWalk(_Walk):
         """Do one round; return False if there is no learner that helps."""
         found = self.weak.find(self.state.distribution())
         vote = self.plan.learning_rate * found.vote
-        before, outputs = self.state.loss, vote * np.asarray(found.scores)
+        before = self.state.loss
+        outputs = vote * np.asarray(found.scores)
         saved = self.state.scores
         trace = self.state.add(outputs)
         if not trace.loss < before * (1.0 - NO_EDGE):
@@ -559,10 +567,13 @@ class _Watch:
     """The error on the rows held out after each round, and when it was smallest."""
 
     def __init__(self, held: Held | None, n_classes: int, plan: Plan) -> None:
-        self.held, self.K, self.plan = held, n_classes, plan
+        self.held = held
+        self.K = n_classes
+        self.plan = plan
         self.errors: list[float] = []
         self.outputs: list[Array] = []
-        self.best_round, self.best_votes = -1, np.empty(0)
+        self.best_round = -1
+        self.best_votes = np.empty(0)
         self.best_gradient: float | None = None
         self.scores: Any = 0.0
 
@@ -581,6 +592,7 @@ class _Watch:
         wrong = labels_of(np.asarray(self.scores)) != held.y
         self.errors.append(float(held.weight[wrong].sum() / held.weight.sum()))
         if self.best_round < 0 or self.errors[-1] < self.errors[self.best_round]:
-            self.best_round, self.best_votes = len(self.errors) - 1, np.array(walk.votes)
+            self.best_round = len(self.errors) - 1
+            self.best_votes = np.array(walk.votes)
             self.best_gradient = walk.gradient
         return len(self.errors) - 1 - self.best_round >= (self.plan.patience or np.inf)

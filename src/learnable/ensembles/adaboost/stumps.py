@@ -84,13 +84,17 @@ def cut_two_classes(
                 rest -= signed[table.rows[e]]
             if table.start[j + 1] - table.start[j] < n:
                 h[table.zero[j]] += rest
-        best, at, left = abs(total), -1, 0.0
+        best = abs(total)
+        at = -1
+        left = 0.0
         for c in range(m - 1):
             left += h[c]
             found = abs(left) + abs(total - left)
             if found > best + TIE:
-                best, at = found, c
-        gain[j], cut[j] = best, at
+                best = found
+                at = c
+        gain[j] = best
+        cut[j] = at
 
 
 @kernel
@@ -127,14 +131,17 @@ def cut_by_error(sums: Array, total: Array, right: Array, scratch: Array) -> tup
             scratch[k] += sums[c, k]
             most = max(most, scratch[k])
         right[c - 1] = most
-    best, at, most = total.max(), -1, 0.0
+    best = total.max()
+    at = -1
+    most = 0.0
     scratch[:] = 0.0
     for c in range(m - 1):
         for k in range(K):
             scratch[k] += sums[c, k]
             most = max(most, scratch[k])
         if most + right[c] > best + TIE:
-            best, at = most + right[c], c
+            best = most + right[c]
+            at = c
     return best, at
 
 
@@ -142,15 +149,18 @@ def cut_by_error(sums: Array, total: Array, right: Array, scratch: Array) -> tup
 def cut_by_confidence(sums: Array, total: Array, smoothing: float) -> tuple[float, int]:
     """Return the smallest Z = Σ_sides 2√((W₀ + δ)(W₁ + δ)) over the cuts of one column, as −Z, and the cut."""
     m = len(sums)
-    a, b = 0.0, 0.0
-    best, at = -2.0 * math.sqrt((total[0] + smoothing) * (total[1] + smoothing)), -1
+    a = 0.0
+    b = 0.0
+    best = -2.0 * math.sqrt((total[0] + smoothing) * (total[1] + smoothing))
+    at = -1
     for c in range(m - 1):
         a += sums[c, 0]
         b += sums[c, 1]
         left = math.sqrt((a + smoothing) * (b + smoothing))
         right = math.sqrt((max(total[0] - a, 0.0) + smoothing) * (max(total[1] - b, 0.0) + smoothing))
         if -2.0 * (left + right) > best + TIE:
-            best, at = -2.0 * (left + right), c
+            best = -2.0 * (left + right)
+            at = c
     return best, at
 
 
@@ -169,7 +179,9 @@ def cut_many_classes(
     """Find each column's best cut: of K classes by error, or, with `smoothing`, of two by confidence. OUT gain, cut."""
     K = len(total)
     most = table.n_codes[first:last].max()
-    all_sums, right, scratch = np.empty((most, K)), np.empty(most), np.empty(K)
+    all_sums = np.empty((most, K))
+    right = np.empty(most)
+    scratch = np.empty(K)
     for j in range(first, last):
         sums = all_sums[: table.n_codes[j]]
         sum_classes(table, j, D, y, total, sums, scratch)
@@ -183,7 +195,8 @@ def cut_many_classes(
 def add_votes(X: NDArray[Any], column: NDArray[np.int64], threshold: Array, value: Array, scores: Array) -> None:
     """Add value[t, side] for every stump t to the scores of dense rows. IN/OUT scores (n, C)."""
     for i in range(len(X)):
-        row, score = X[i], scores[i]
+        row = X[i]
+        score = scores[i]
         for t in range(len(column)):
             side = 0 if row[column[t]] <= threshold[t] else 1
             for c in range(score.shape[0]):
@@ -332,7 +345,8 @@ def _column(X: Any, j: int) -> Array:
 
 def weighted_scores(stumps: Stumps, votes: Array, X: Any, n_jobs: int | None = None) -> Array:
     """Return Σ_t votes[t]·h_t(x) for each row, (n, C); rows are taken in chunks, on threads."""
-    n, value = X.shape[0], stumps.value * votes[:, None, None]
+    n = X.shape[0]
+    value = stumps.value * votes[:, None, None]
     scores = np.zeros((n, value.shape[2]))
     used, column = np.unique(stumps.feature, return_inverse=True)
     column = column.astype(np.int64) if sp.issparse(X) else stumps.feature
@@ -368,7 +382,9 @@ class StumpSearch:
     def __init__(
         self, X: Any, y: NDArray[np.int64], n_classes: int, *, confident: bool = False, n_jobs: int | None = None
     ) -> None:
-        self.y, self.K, self.confident = y, n_classes, confident
+        self.y = y
+        self.K = n_classes
+        self.confident = confident
         self.threads = resolve_n_jobs(n_jobs)
         self.columns = Columns.build(X, n_threads=self.threads)
         c = self.columns
@@ -381,9 +397,11 @@ class StumpSearch:
 
     def find(self, D: Array) -> tuple[Stump, NDArray[np.bool_]]:
         """Return the best stump for the distribution D, and which rows go right; of several, the first."""
-        gain, cut = np.empty(self.columns.n_columns), np.empty(self.columns.n_columns, dtype=np.int64)
+        gain = np.empty(self.columns.n_columns)
+        cut = np.empty(self.columns.n_columns, dtype=np.int64)
         if self.K == 2 and not self.confident:
-            signed, most = self.sign * D, int(self.codes.n_codes.max())
+            signed = self.sign * D
+            most = int(self.codes.n_codes.max())
             self._run(lambda a, b: cut_two_classes(self.codes, signed, a, b, np.empty(most), gain, cut))
         else:
             total = np.bincount(self.y, weights=D, minlength=self.K).astype(np.float64)
@@ -403,12 +421,14 @@ class StumpSearch:
         values = self.columns.low[self.columns.offset[j] : self.columns.offset[j + 1]]
         if cut < 0:
             return float(values[-1])
-        below, above = float(values[cut]), float(values[cut + 1])
+        below = float(values[cut])
+        above = float(values[cut + 1])
         middle = below / 2 + above / 2
         return middle if below <= middle < above else below
 
     def _goes_right(self, j: int, cut: int) -> NDArray[np.bool_]:
-        c, n = self.columns, len(self.y)
+        c = self.columns
+        n = len(self.y)
         if cut < 0:
             return np.zeros(n, dtype=bool)
         if not c.sparse:

@@ -76,7 +76,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> BagTable:
         table = super()._read(X, y, sample_weight)
-        codes, classes = table.y, np.asarray(table.classes)
+        codes = table.y
+        classes = np.asarray(table.classes)
         if table.weight is not None:  # rows of weight zero are never drawn, so that their labels do not matter
             drawn = table.weight > 0
             kept, classes = drop_absent_classes(codes[drawn], classes)
@@ -178,7 +179,8 @@ class BaggingClassifier(ClassifierMixin, Bagging):
 
     def _spread(self, model: Any, found: Any, absent: float) -> Array:
         """Return a member's figures for all classes, with the value `absent` for those that its bag did not hold."""
-        found, seen = np.asarray(found, dtype=np.float64), np.asarray(model.classes_, dtype=np.int64)
+        found = np.asarray(found, dtype=np.float64)
+        seen = np.asarray(model.classes_, dtype=np.int64)
         if len(seen) == len(self.classes_):
             return found
         spread = np.full((len(found), len(self.classes_)), absent)

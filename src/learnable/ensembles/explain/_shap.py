@@ -32,13 +32,18 @@ def find_paths(start: Any, feature: Any, left: Any, right: Any, weight: Any, out
     parent, level, above, n_columns, share, share_above, tour = out
     for t in range(start.size - 1):
         first = start[t]
-        parent[first], level[first], above[first], n_columns[first] = -1, 0, 0, 0
-        share[first], share_above[first] = 1.0, 1.0
+        parent[first] = -1
+        level[first] = 0
+        above[first] = 0
+        n_columns[first] = 0
+        share[first] = 1.0
+        share_above[first] = 1.0
         for i in range(first, start[t + 1]):
             if feature[i] < 0:
                 continue
             for child in (first + left[i], first + right[i]):
-                parent[child], level[child] = i, level[i] + 1
+                parent[child] = i
+                level[child] = level[i] + 1
                 at = i
                 while parent[at] >= 0 and feature[parent[at]] != feature[i]:
                     at = parent[at]
@@ -46,18 +51,24 @@ def find_paths(start: Any, feature: Any, left: Any, right: Any, weight: Any, out
                 n_columns[child] = n_columns[i] + (1 if level[at] == 0 else 0)
                 share_above[child] = share[at] if level[at] > 0 else 1.0
                 share[child] = share_above[child] * weight[child] / weight[i]
-        at, i = 2 * first, first
+        at = 2 * first
+        i = first
         while True:
             if feature[i] >= 0:
                 i = first + left[i]
-                tour[at], at = i, at + 1
+                tour[at] = i
+                at += 1
                 continue
             while i != first and i == first + right[parent[i]]:
-                tour[at], at, i = ~i, at + 1, parent[i]
+                tour[at] = ~i
+                at += 1
+                i = parent[i]
             if i == first:
                 break
-            tour[at], i = ~i, first + right[parent[i]]
-            tour[at + 1], at = i, at + 2
+            tour[at] = ~i
+            i = first + right[parent[i]]
+            tour[at + 1] = i
+            at += 2
         tour[at] = 2**31 - 1  # the end
 
 
@@ -67,16 +78,25 @@ def edge_constants(
 ) -> None:
     """Write a₀, a₁, a₂, b₁, b₂ of the edges first … stop − 1 of a tree at the n nodes t; b without weights too."""
     for i in range(first, stop):
-        z, y, new = share[i], share_above[i], above[i] == 0
+        z = share[i]
+        y = share_above[i]
+        new = above[i] == 0
         for q in range(n):
             s = 1.0 - t[q]
             old = 1.0 if new else y * s + t[q]
-            both, none, last = (z * s + t[q]) / old, z * s / old, (0.0 if new else z / y)
-            C[i - first, 0, q], C[i - first, 1, q], C[i - first, 2, q] = last, none - last, both - none
+            both = (z * s + t[q]) / old
+            none = z * s / old
+            last = 0.0 if new else z / y
+            C[i - first, 0, q] = last
+            C[i - first, 1, q] = none - last
+            C[i - first, 2, q] = both - none
             taken = 0.0 if new else (1.0 - y) / old
-            yes, no = (1.0 - z) / (z * s + t[q]) - taken, -1.0 / s - taken
-            C[i - first, 3, q], C[i - first, 4, q] = no, yes - no
-            C[i - first, 5, q], C[i - first, 6, q] = w[q] * no, w[q] * (yes - no)
+            yes = (1.0 - z) / (z * s + t[q]) - taken
+            no = -1.0 / s - taken
+            C[i - first, 3, q] = no
+            C[i - first, 4, q] = yes - no
+            C[i - first, 5, q] = w[q] * no
+            C[i - first, 6, q] = w[q] * (yes - no)
 
 
 @lean_kernel
@@ -85,7 +105,8 @@ def _satisfied(x: Any, p: int, is_left: bool, before: Any, mine: Any, nodes: Any
     threshold, missing_left, category, bits = nodes
     yes, no = (1.0, 0.0) if is_left else (0.0, 1.0)
     if category[p] < 0:
-        c, missing = threshold[p], yes if missing_left[p] != 0 else no
+        c = threshold[p]
+        missing = yes if missing_left[p] != 0 else no
         for r in range(LANES):
             way = yes if x[r] <= c else no
             mine[r] = before[r] * (way if x[r] == x[r] else missing)
@@ -97,7 +118,11 @@ def _satisfied(x: Any, p: int, is_left: bool, before: Any, mine: Any, nodes: Any
 @lean_kernel
 def _enter(above: Any, own: Any, before: Any, mine: Any, c: Any, n: int) -> None:
     for q in range(n):
-        a0, a1, a2, source, target = c[0, q], c[1, q], c[2, q], above[q], own[q]
+        a0 = c[0, q]
+        a1 = c[1, q]
+        a2 = c[2, q]
+        source = above[q]
+        target = own[q]
         for r in range(LANES):
             target[r] = source[r] * (a0 + before[r] * a1 + mine[r] * a2)
 
@@ -107,7 +132,10 @@ def _leave(below: Any, above: Any, before: Any, mine: Any, c: Any, n: int, out: 
     for r in range(LANES):
         acc[r] = 0.0
     for q in range(n):
-        b1, b2, source, target = c[5, q], c[6, q], below[q], above[q]
+        b1 = c[5, q]
+        b2 = c[6, q]
+        source = below[q]
+        target = above[q]
         for r in range(LANES):
             target[r] += source[r]
             acc[r] += source[r] * (before[r] * b1 + mine[r] * b2)
@@ -121,8 +149,13 @@ def _leaf(path: Any, above: Any, before: Any, mine: Any, c: Any, n: int, value: 
     for r in range(LANES):
         acc[r] = 0.0
     for q in range(n):
-        a0, a1, a2, b1, b2 = value * c[0, q], value * c[1, q], value * c[2, q], c[5, q], c[6, q]
-        source, target = path[q], above[q]
+        a0 = value * c[0, q]
+        a1 = value * c[1, q]
+        a2 = value * c[2, q]
+        b1 = c[5, q]
+        b2 = c[6, q]
+        source = path[q]
+        target = above[q]
         for r in range(LANES):
             g = source[r] * (a0 + before[r] * a1 + mine[r] * a2)
             target[r] += g
@@ -152,8 +185,12 @@ def explain_tree(X: Any, tree: Any, nodes: Any, paths: Any, value: Any, C: Any, 
             step = tour[at]
             at += 1
             i = step if step >= 0 else ~step
-            p, at_level = parent[i], level[i]
-            column, before, mine, c = feature[p], held[above[i]], held[at_level], C[i - first]
+            p = parent[i]
+            at_level = level[i]
+            column = feature[p]
+            before = held[above[i]]
+            mine = held[at_level]
+            c = C[i - first]
             if step < 0:
                 for k in range(K):
                     _leave(G[at_level, k], G[at_level - 1, k], before, mine, c, n, phi[b, k, column], acc)
@@ -177,7 +214,10 @@ def _pair(below: Any, before: Any, mine: Any, c: Any, other: Any, n: int, out: A
     for r in range(LANES):
         acc[r] = 0.0
     for q in range(n):
-        b1, b2, source, factor = c[5, q], c[6, q], below[q], other[q]
+        b1 = c[5, q]
+        b2 = c[6, q]
+        source = below[q]
+        factor = other[q]
         for r in range(LANES):
             acc[r] += source[r] * (before[r] * b1 + mine[r] * b2) * factor[r]
     for r in range(LANES):
@@ -187,7 +227,8 @@ def _pair(below: Any, before: Any, mine: Any, c: Any, other: Any, n: int, out: A
 @lean_kernel
 def pair_of(i: int, j: int) -> int:
     """Return the place of the pair {i, j} among pairs (1, 0), (2, 0), (2, 1), (3, 0) and so on."""
-    more, less = max(i, j), min(i, j)
+    more = max(i, j)
+    less = min(i, j)
     return more * (more - 1) // 2 + less
 
 
@@ -206,8 +247,12 @@ def pair_tree(X: Any, tree: Any, nodes: Any, paths: Any, value: Any, C: Any, n: 
             step = tour[at]
             at += 1
             i = step if step >= 0 else ~step
-            p, at_level = parent[i], level[i]
-            column, before, mine, c = feature[p], held[above[i]], held[at_level], C[i - first]
+            p = parent[i]
+            at_level = level[i]
+            column = feature[p]
+            before = held[above[i]]
+            mine = held[at_level]
+            c = C[i - first]
             if step >= 0:
                 column_at[at_level] = column
                 _satisfied(X[b, column], p, i == first + left[p], before, mine, nodes)

@@ -38,7 +38,8 @@ def additive_trees(model: Any) -> Additive:
         If the score is no sum of trees, with what to do instead.
     """
     check_is_fitted(model)
-    owner, trees = type(model).__name__, getattr(model, "trees_", None)
+    owner = type(model).__name__
+    trees = getattr(model, "trees_", None)
     if hasattr(model, "n_trees_per_iteration_") and isinstance(trees, Trees):
         if model._start_model is not None:
             raise DataError(
@@ -75,7 +76,8 @@ def _every(trees: Trees, first: int, step: int) -> Trees:
 
 def _mean_of_members(model: Any) -> Additive:
     """Return the trees of a bag, which ask about the columns of the table and know the classes of all rows."""
-    owner, parts = type(model).__name__, []
+    owner = type(model).__name__
+    parts = []
     for inner, columns in zip(model.estimators_, model.estimators_features_, strict=True):
         trees = getattr(inner, "trees_", None)
         if not isinstance(trees, Trees) or hasattr(inner, "n_trees_per_iteration_") or trees.n_trees != 1:
@@ -96,7 +98,8 @@ def _mean_of_members(model: Any) -> Additive:
 
 def _votes(model: Any) -> Additive:
     """Return AdaBoost's f = Σ α_t h_t as trees: a leaf says the code of its class, times α_t."""
-    parts, classes = [], model.classes_
+    parts = []
+    classes = model.classes_
     for vote, inner in zip(model._votes(), model.models_, strict=True):
         tree = getattr(inner, "trees_", None)
         if model.variant == "real" or not isinstance(tree, Trees):

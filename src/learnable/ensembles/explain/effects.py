@@ -93,18 +93,22 @@ def loss_importances(
     Importances
         `mean`, and `standard_error` over the shuffles (NaN for one).
     """
-    form, rows = additive_trees(model), read_rows(model, X)
+    form = additive_trees(model)
+    rows = read_rows(model, X)
     Z = rows.toarray() if sp.issparse(rows) else np.array(rows, dtype=np.float64)
     loss = _loss_of(model, np.asarray(y), len(Z))
     weight = read_weight(type(model).__name__, sample_weight, len(Z))
-    scores, seed, d = _scores(form, Z, n_jobs), seed_of(random_state), Z.shape[1]
+    scores = _scores(form, Z, n_jobs)
+    seed = seed_of(random_state)
+    d = Z.shape[1]
     before = float(np.average(loss(scores), weights=weight))
     rises = np.zeros((n_repeats, d))
     for j in range(d):
         part = _asking(form, j)
         if part is None:
             continue
-        own, kept = _scores(part, Z, n_jobs), Z[:, j].copy()
+        own = _scores(part, Z, n_jobs)
+        kept = Z[:, j].copy()
         for repeat in range(n_repeats):
             order = np.random.default_rng([seed, j, repeat]).permutation(len(Z))
             Z[:, j] = kept[order]
@@ -117,7 +121,8 @@ def loss_importances(
 
 def _asking(form: Additive, j: int) -> Additive | None:
     """Return the trees that ask about column j, without the base; outputs without one get a tree that says zero."""
-    parts, any_tree = [], False
+    parts = []
+    any_tree = False
     for trees in form.parts:
         owner = np.repeat(np.arange(trees.n_trees), np.diff(trees.start))
         asked = np.unique(owner[trees.feature == j])
@@ -212,7 +217,8 @@ def partial_dependence(
     """
     if method not in ("auto", "recursion", "brute"):
         raise ParameterError(f"partial_dependence: method must be 'auto', 'recursion' or 'brute'; got {method!r}.")
-    form, rows = additive_trees(model), read_rows(model, X)
+    form = additive_trees(model)
+    rows = read_rows(model, X)
     columns = _columns(model, features, rows.shape[1])
     grid = [_grid_values(rows, j, grid_resolution, percentiles) for j in columns]
     points = np.array(list(product(*grid)))

@@ -58,7 +58,8 @@ def margins(model: Any, X: Any, y: Any) -> Array:
     check_is_fitted(model)
     if hasattr(model, "margins"):
         return np.asarray(model.margins(X, y), dtype=np.float64)
-    X, classes = sound_csr("margins", X) if sp.issparse(X) else np.asarray(X), model.classes_
+    X = sound_csr("margins", X) if sp.issparse(X) else np.asarray(X)
+    classes = model.classes_
     members = model.estimators_
     weights = np.broadcast_to(getattr(model, "estimator_weights_", 1.0), (len(members),))
     columns = getattr(model, "estimators_features_", None)

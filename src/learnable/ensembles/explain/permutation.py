@@ -41,7 +41,8 @@ def permutation_importances(
 
     Takes, for each tree and each column it tests, one walk of the tree's out-of-bag rows.
     """
-    d, targets = X.shape[1], y.reshape(len(y), -1)
+    d = X.shape[1]
+    targets = y.reshape(len(y), -1)
     X = X.tocsr() if sp.issparse(X) else X
 
     def judge(number: int) -> Array:

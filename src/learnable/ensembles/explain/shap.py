@@ -77,7 +77,8 @@ def shap_values(model: Any, X: Any, *, n_jobs: int | None = None) -> ShapValues:
     >>> found.values.tolist(), found.base
     ([[1.5, 1.5]], 1.0)
     """
-    form, rows = additive_trees(model), read_rows(model, X)
+    form = additive_trees(model)
+    rows = read_rows(model, X)
     values = np.concatenate([tree_shap(trees, rows, n_jobs) for trees in form.parts], axis=2) * form.scale
     base = form.base + form.scale * np.concatenate([expected_value(trees) for trees in form.parts])
     return ShapValues(values[:, :, 0], float(base[0])) if values.shape[2] == 1 else ShapValues(values, base)
@@ -102,14 +103,17 @@ def shap_interactions(model: Any, X: Any, *, n_jobs: int | None = None) -> Array
     >>> shap_interactions(model, [[1, 1]]).round(6).tolist()
     [[[1.0, 0.5], [0.5, 1.0]]]
     """
-    form, rows = additive_trees(model), read_rows(model, X)
+    form = additive_trees(model)
+    rows = read_rows(model, X)
     pairs = np.concatenate([tree_interactions(trees, rows, n_jobs) for trees in form.parts], axis=3) * form.scale
     return pairs[..., 0] if pairs.shape[3] == 1 else pairs
 
 
 def tree_shap(trees: Trees, X: Any, n_jobs: int | None = None) -> Array:
     """Return φ of the sum of the trees, (n, d, K)."""
-    tours, (n, d), K = _Tours(trees), X.shape, trees.value.shape[1]
+    tours = _Tours(trees)
+    n, d = X.shape
+    K = trees.value.shape[1]
     out = np.zeros((n, d, K))
 
     def chunk(lo: int, hi: int) -> None:
@@ -125,8 +129,11 @@ def tree_shap(trees: Trees, X: Any, n_jobs: int | None = None) -> Array:
 
 def tree_interactions(trees: Trees, X: Any, n_jobs: int | None = None) -> Array:
     """Return the interactions of the sum of the trees, (n, d, d, K)."""
-    tours, (n, d), K = _Tours(trees), X.shape, trees.value.shape[1]
-    out, used = np.zeros((n, d, d, K)), tours.used
+    tours = _Tours(trees)
+    n, d = X.shape
+    K = trees.value.shape[1]
+    out = np.zeros((n, d, d, K))
+    used = tours.used
     more, less = np.tril_indices(len(used), -1)
 
     def chunk(lo: int, hi: int) -> None:
@@ -161,7 +168,9 @@ class _Tours:
         N = trees.n_nodes
         whole = [np.empty(N, np.int32) for _ in range(4)]
         self.parent, self.level, self.above, n_columns = whole
-        self.share, self.share_above, self.tour = np.empty(N), np.empty(N), np.empty(2 * N, np.int32)
+        self.share = np.empty(N)
+        self.share_above = np.empty(N)
+        self.tour = np.empty(2 * N, np.int32)
         out = (*whole, self.share, self.share_above, self.tour)
         find_paths(trees.start, trees.feature, trees.left, trees.right, trees.weight, out)
         most = np.maximum.reduceat(n_columns, trees.start[:-1])
@@ -170,7 +179,9 @@ class _Tours:
 
     def scratch(self, pairs: bool = False) -> tuple[Any, ...]:
         """Return what one thread needs: products, sums and indicators for each level."""
-        Q, L, K = int(self.n_nodes.max()), int(self.level.max()) + 1, self.trees.value.shape[1]
+        Q = int(self.n_nodes.max())
+        L = int(self.level.max()) + 1
+        K = self.trees.value.shape[1]
         own = (np.empty((L, Q, LANES)), np.zeros((L, K, Q, LANES)), np.empty((L, LANES)), np.empty(LANES))
         return (*own, np.empty((L, Q, LANES)), np.empty(L, np.int32)) if pairs else own
 
@@ -181,7 +192,9 @@ class _Tours:
         paths = (self.parent, self.level, self.above, self.tour)
         constants = np.empty((int(np.diff(trees.start).max()), 7, scratch[0].shape[1]))
         for t in range(trees.n_trees):
-            first, stop, q = int(trees.start[t]), int(trees.start[t + 1]), int(self.n_nodes[t])
+            first = int(trees.start[t])
+            stop = int(trees.start[t + 1])
+            q = int(self.n_nodes[t])
             edge_constants(self.share, self.share_above, self.above, first, stop, *self.rules[q], q, constants)
             tree = (first, 2 * first, self.feature, trees.left)
             kernel(blocks, tree, nodes, paths, trees.value, constants, q, scratch, phi)

@@ -96,7 +96,8 @@ class ForestClassifier(TreeClasses, ClassifierMixin, Forest):
         codes = shares[judged].argmax(axis=1)
         self.oob_decision_function_ = shares if several else np.ascontiguousarray(shares[:, :, 0])
         if callable(self.oob_score):
-            y, found = table.y[judged], codes if several else codes[:, 0]
+            y = table.y[judged]
+            found = codes if several else codes[:, 0]
             self.oob_score_ = float(self.oob_score(self._labels(y), self._labels(found)))
         else:
             right = codes == table.y.reshape(len(voters), -1)[judged]
@@ -163,7 +164,8 @@ class ForestRegressor(RegressorMixin, Forest):
         return Target.numbers(y, criterion=self.criterion)
 
     def _finish_tree(self, found: Grown, rows: Rows | None) -> tuple[Trees, NDArray[np.int32]]:
-        tree, leaf_of_row = found.tree, found.leaf_of_row
+        tree = found.tree
+        leaf_of_row = found.leaf_of_row
         if self.ccp_alpha > 0:
             tree, leaf_of_row = _prune(found, self.ccp_alpha)
         rows = np.flatnonzero(leaf_of_row >= 0) if rows is None else rows
@@ -173,7 +175,8 @@ class ForestRegressor(RegressorMixin, Forest):
         orders = [order for _, order in grown]
         sizes = np.array([len(order) for order in orders], dtype=np.int64)
         if previous is not None:
-            orders, sizes = [previous.leaves_.rows, *orders], np.r_[previous.leaves_.sizes, sizes]
+            orders = [previous.leaves_.rows, *orders]
+            sizes = np.r_[previous.leaves_.sizes, sizes]
         y = np.ascontiguousarray(table.y.reshape(table.n_rows, -1))
         weight = None if self.bootstrap else self.sample_weight_
         self.leaves_ = LeafTargets(np.concatenate(orders), sizes, y, weight)
@@ -263,7 +266,8 @@ def _judged(voters: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _prune(found: Grown, alpha: float) -> tuple[Trees, NDArray[np.int32]]:
     """Return the pruned tree, and the leaf of every row in it."""
     pruned = prune_to(found.tree, alpha=alpha)
-    number, stack = np.full(found.tree.n_nodes, -1, np.int32), [(0, 0)]
+    number = np.full(found.tree.n_nodes, -1, np.int32)
+    stack = [(0, 0)]
     while stack:  # walk both trees side by side; what lies below a new leaf has its number
         old, new = stack.pop()
         number[old] = new

@@ -181,7 +181,8 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
         draft.classes_ = np.unique(np.asarray(classes))
         if len(draft.classes_) != 2:
             raise DataError(f"BoostByMajority: classes must be two labels, got {len(draft.classes_)}.")
-        run, seed = Run(None, None, self.max_seconds), seed_of(self.random_state)
+        run = Run(None, None, self.max_seconds)
+        seed = seed_of(self.random_state)
         examples = OracleExamples(oracle, draft.classes_, np.random.default_rng(seed), self.max_calls, run)
         learned = draft._learn(examples, seed, run)
         draft.n_features_in_ = examples.n_columns
@@ -209,10 +210,12 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
         examples.says = self._says
         learned = Recursion(examples, fit_weak, self.gamma, self.sample_size, run).learn(self.epsilon, self.delta)
-        self.root_, self.votes_ = learned.root, learned.votes
+        self.root_ = learned.root
+        self.votes_ = learned.votes
         self.stumps_ = Stumps.pack(learned.weak) if self.estimator is None and learned.weak else None
         self.models_ = None if self.estimator is None else learned.weak
-        self.n_levels_, self.n_calls_ = n_levels(self.epsilon, self.gamma), examples.n_calls
+        self.n_levels_ = n_levels(self.epsilon, self.gamma)
+        self.n_calls_ = examples.n_calls
         return learned
 
     def _says(self, learner: Any, X: Any) -> Codes:
@@ -241,13 +244,16 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     def _check_loaded(self) -> None:
         """Raise ModelFileError unless every vote is of hypotheses that come before it."""
-        owner, classes, votes = "BoostByMajority", getattr(self, "classes_", None), getattr(self, "votes_", None)
+        owner = "BoostByMajority"
+        classes = getattr(self, "classes_", None)
+        votes = getattr(self, "votes_", None)
         require(isinstance(classes, np.ndarray) and classes.shape == (2,), f"{owner}: classes_ must hold two labels")
         require(
             isinstance(votes, np.ndarray) and votes.dtype == np.int64 and votes.ndim == 2 and votes.shape[1] == 3,
             f"{owner}: votes_ must hold three hypotheses for each vote",
         )
-        stumps, models = getattr(self, "stumps_", None), getattr(self, "models_", None)
+        stumps = getattr(self, "stumps_", None)
+        models = getattr(self, "models_", None)
         if self.estimator is None:
             require(
                 models is None and (stumps is None or isinstance(stumps, Stumps)),
@@ -284,9 +290,11 @@ def n_levels(epsilon: float, gamma: float) -> int:
     >>> n_levels(0.285, 0.1), n_levels(0.4, 0.1)
     (2, 0)
     """
-    error, levels = 0.5 - gamma, 0
+    error = 0.5 - gamma
+    levels = 0
     while error > epsilon * (1 + 1e-12):
-        error, levels = boosted_error(error), levels + 1
+        error = boosted_error(error)
+        levels = levels + 1
     return levels
 
 

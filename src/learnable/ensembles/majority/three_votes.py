@@ -43,7 +43,9 @@ class Examples:
     """What both sources share: a count, a limit, and what learners say. They add `_draw`, `table` and `opinion_of`."""
 
     def __init__(self, rng: np.random.Generator, max_calls: int, run: Run) -> None:
-        self.rng, self.max_calls, self.run = rng, max_calls, run
+        self.rng = rng
+        self.max_calls = max_calls
+        self.run = run
         self.n_calls = 0
         self.learners: list[Any] = []
         #: Set by the model: (learner, X) -> class codes.
@@ -83,7 +85,9 @@ class TableExamples(Examples):
         run: Run,
     ) -> None:
         super().__init__(rng, max_calls, run)
-        self.X, self.y, self.weight = X, y, weight
+        self.X = X
+        self.y = y
+        self.weight = weight
         self._below = None if weight is None else np.cumsum(weight / weight.sum())
         self._opinions: list[NDArray[np.int8]] = []
         self._all = np.arange(len(y))
@@ -135,7 +139,8 @@ class OracleExamples(Examples):
         run: Run,
     ) -> None:
         super().__init__(rng, max_calls, run)
-        self.oracle, self.classes = oracle, classes
+        self.oracle = oracle
+        self.classes = classes
         self.n_columns = -1
 
     def opinion_of(self, number: int, batch: Batch) -> Codes:
@@ -238,8 +243,12 @@ class Recursion:
     def __init__(
         self, examples: Any, fit_weak: Callable[[Any, Codes, int], Any], gamma: float, sample_size: int, run: Run
     ) -> None:
-        self.examples, self.fit_weak, self.gamma, self.sample_size = examples, fit_weak, gamma, sample_size
-        self.run, self.stopped = run, False
+        self.examples = examples
+        self.fit_weak = fit_weak
+        self.gamma = gamma
+        self.sample_size = sample_size
+        self.run = run
+        self.stopped = False
         self.votes: list[tuple[int, int, int]] = []
 
     def learn(self, epsilon: float, delta: float) -> Learned:
@@ -339,7 +348,8 @@ class Recursion:
     def _filter(self, source: Source, count: int, keep: Callable[[Batch], NDArray[np.bool_]]) -> Batch | None:
         """Return the first `count` examples that pass; None if the calls are spent before."""
         parts: list[Batch] = []
-        missing, share = count, 0.5
+        missing = count
+        share = 0.5
         while missing > 0 or not parts:
             if self._out_of_examples():
                 return None
@@ -363,7 +373,8 @@ class Recursion:
         if h < _VOTE:
             return np.asarray(self.examples.opinion_of(h, batch))
         one, two, three = self.votes[h - _VOTE]
-        first, second = self.say(one, batch), self.say(two, batch)
+        first = self.say(one, batch)
+        second = self.say(two, batch)
         differ = np.flatnonzero(first != second)
         if len(differ):
             first = first.copy()
@@ -381,16 +392,19 @@ def vote_errors(root: int, votes: Codes, opinions: list[Codes], y: Codes, D: Arr
 
     A vote's distribution is D at the root, and follows from the vote above it everywhere else.
     """
-    W, V = len(opinions), len(votes)
+    W = len(opinions)
+    V = len(votes)
     said = _all_opinions(votes, opinions, len(y))
-    errors, distribution = np.empty((V, 4)), {root: D}
+    errors = np.empty((V, 4))
+    distribution = {root: D}
     for v in range(V - 1, -1, -1):
         own = distribution.pop(W + v)
         h = votes[v].tolist()
         a, b, c = (_named(i, said, len(y)) for i in h)
         wrong = a != y
         a1 = float(own @ wrong)
-        D2, D3 = half_wrong_chances(own, wrong), own * (a != b)
+        D2 = half_wrong_chances(own, wrong)
+        D3 = own * (a != b)
         D3 = D3 / D3.sum()
         errors[v] = a1, D2 @ (b != y), D3 @ (c != y), own @ (said[W + v] != y)
         for i, part in zip(h, (own, D2, D3), strict=True):
@@ -428,7 +442,8 @@ def _named(h: int, said: list[Codes], n: int) -> Codes:
 
 def _keep_used(root: int, votes: list[tuple[int, int, int]]) -> tuple[int, Codes, list[int]]:
     """Return root and votes with the numbers of what the root needs, and which weak learners these are."""
-    needed, waiting = set[int](), [root]
+    needed = set[int]()
+    waiting = [root]
     while waiting:
         h = waiting.pop()
         needed.add(h)

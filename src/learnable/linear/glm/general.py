@@ -416,7 +416,8 @@ class _Likelihood:
 
     @np.errstate(all="ignore")  # a step too long may leave the family: its value is then infinite
     def evaluate(self, gamma: Array) -> Evaluation:
-        rows, family = self.rows, self.family
+        rows = self.rows
+        family = self.family
         eta = self.scores_at(gamma)
         mean = self.link.mean(eta)
         deviance = rows.weight * family.deviance(rows.y, mean)
@@ -463,7 +464,9 @@ class _Likelihood:
 
 def _start(problem: _Likelihood) -> Array:
     """Return γ of one step of weighted least squares from means near the targets, or of the best constant."""
-    rows, family, link = problem.rows, problem.family, problem.link
+    rows = problem.rows
+    family = problem.family
+    link = problem.link
     mean = float(rows.weight @ rows.y / rows.weight.sum())
     with np.errstate(all="ignore"):
         near = family.first_means(rows.y, mean)

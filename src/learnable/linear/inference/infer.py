@@ -148,7 +148,9 @@ def row_terms(
         raise DataError("infer: weights must be finite, not negative, and not all zero.")
     kept = weight > 0
     if not kept.all():
-        features, y, weight = features[np.flatnonzero(kept)], y[kept], weight[kept]
+        features = features[np.flatnonzero(kept)]
+        y = y[kept]
+        weight = weight[kept]
         clusters = None if clusters is None else np.asarray(clusters)[kept]
     columns = _names(model, names)
     free = free_columns(model)
@@ -198,7 +200,8 @@ def score_terms(family: Family, link: Link, y: Array, eta: Array, weight: Array)
 
 def observed_curvature(terms: RowTerms) -> Array:
     """Return minus the second derivative of the log-likelihood by η, for φ = 1."""
-    family, link = terms.family, terms.link
+    family = terms.family
+    link = terms.link
     assert family is not None
     assert link is not None
     if link.name == family.canonical:
@@ -412,7 +415,8 @@ def fit_statistics(terms: RowTerms, count: float, df: float, *, precision: bool 
         ll = float(s @ np.log(np.maximum(chosen, np.finfo(float).tiny)))
         null = float(s @ np.log(shares[code]))
         return FitStatistics(1.0, -2 * ll, -2 * null, ll, null)
-    family, link = terms.family, terms.link
+    family = terms.family
+    link = terms.link
     assert link is not None
     null_mean = _null_mean(terms)
     deviance = float(s @ family.deviance(terms.y, terms.mean))
@@ -445,7 +449,8 @@ def _weighted_likelihood(terms: RowTerms, mean: Array, phi: float, *, precision:
 
 def _null_mean(terms: RowTerms) -> Array:
     """Return the means of the model without columns: the weighted mean, or with an offset its best constant."""
-    family, link = terms.family, terms.link
+    family = terms.family
+    link = terms.link
     assert family is not None
     assert link is not None
     if not terms.model.fit_intercept:

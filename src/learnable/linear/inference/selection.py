@@ -209,7 +209,8 @@ def split_inference(
         raise ParameterError(f"split_inference: share must lie between 0 and 1; got {share}.")
     order = check_random_state(random_state).permutation(len(t))
     cut = round(share * len(t))
-    first, second = order[:cut], order[cut:]
+    first = order[:cut]
+    second = order[cut:]
     columns = np.asarray(select(A[first], t[first]))
     columns = np.flatnonzero(columns) if columns.dtype == bool else columns.astype(np.int64)
     if len(columns) == 0:
@@ -302,8 +303,7 @@ def _log_tail(value: float, mean: float, error: float, low: float, high: float) 
     """Return log P(Z ≥ value | low ≤ Z ≤ high) for Z ~ N(mean, error²), free of underflow."""
     v, a, b = ((x - mean) / error for x in (value, low, high))
     if a + b > 0:  # count from the thinner tail
-        v, a, b = -v, -b, -a
-        return _log_share(a, v, a, b)
+        return _log_share(-b, -v, -b, -a)
     return _log_share(v, b, a, b)
 
 
@@ -315,9 +315,8 @@ def _log_share(c: float, d: float, a: float, b: float) -> float:
 def _log_between(c: float, d: float) -> float:
     if not d > c:
         return -np.inf
-    if c > 0:
-        c, d = -d, -c
-    top, bottom = float(log_ndtr(d)), float(log_ndtr(c))
+    top = float(log_ndtr(-c if c > 0 else d))
+    bottom = float(log_ndtr(-d if c > 0 else c))
     return top + float(np.log1p(-np.exp(bottom - top))) if bottom < top else -np.inf
 
 

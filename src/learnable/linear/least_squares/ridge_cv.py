@@ -275,7 +275,8 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, ChoosingModel, Linea
     def _member(self, alpha: float, coef: Array, intercept: Array) -> Any:
         """Return the model of one fold and one α."""
         model = Ridge(alpha=alpha)
-        model.coef_, model.intercept_ = coef, intercept
+        model.coef_ = coef
+        model.intercept_ = intercept
         model.n_features_in_ = coef.shape[-1]
         return model
 

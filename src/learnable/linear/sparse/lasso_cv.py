@@ -381,7 +381,8 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
         self._set_coefficients(fit.W, level, table.y_shape, single=rounded is not None)
         if table.y_shape and not self.fit_intercept:
             self.intercept_ = np.zeros(table.y_shape)
-        self.n_iter_, self.dual_gap_ = max(1, fit.n_iter), fit.gap.gap / design.weight
+        self.n_iter_ = max(1, fit.n_iter)
+        self.dual_gap_ = fit.gap.gap / design.weight
         self.row_order_ = row_order(table)
         return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
 

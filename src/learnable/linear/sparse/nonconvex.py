@@ -161,7 +161,8 @@ def descend(
         return np.zeros_like(start), 0
     rate = 1.0 / (1.0001 * smooth.lipschitz)
     theta = omega.prox(start - rate * (smooth.G @ start - smooth.c), rate)
-    ahead, momentum = theta, 1.0
+    ahead = theta
+    momentum = 1.0
     best = objective(smooth, omega, theta)
     for step in range(1, max_iter + 1):
         new = omega.prox(ahead - rate * (smooth.G @ ahead - smooth.c), rate)
@@ -173,7 +174,9 @@ def descend(
         following = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         ahead = new + (momentum - 1.0) / following * (new - theta)
         moved = float(np.abs(new - theta).max(initial=0.0))
-        theta, momentum, best = new, following, min(best, value)
+        theta = new
+        momentum = following
+        best = min(best, value)
         if step % 10 == 0 or moved == 0.0:
             off = violation(smooth, omega, theta)
             # Half of what is asked for: the check computes it from other sums.

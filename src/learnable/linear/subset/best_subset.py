@@ -305,7 +305,8 @@ def fold_errors(owner: str, model: Any, table: Table, solve: Callable[[Compresse
     errors = []
     for train, test in splits:
         weight = None if table.weight is None else table.weight[train]
-        X, y = table.X[train], table.y[train]
+        X = table.X[train]
+        y = table.y[train]
         part = replace(table, blocks=Blocks([Part(X, y, weight)]), X=X, y=y, weight=weight, kept=None)
         problem = compressed(owner, part, intercept=model.fit_intercept, alpha=model.alpha, n_jobs=model.n_jobs)
         coefs = solve(problem)
@@ -325,7 +326,8 @@ def start_search(problem: Compressed, required: list[int], low: int, high: int, 
     A, y = problem.design()
     p = A.shape[1]
     free = np.setdiff1d(np.arange(p), required)
-    k, m = len(required), len(free)
+    k = len(required)
+    m = len(free)
     R = triangle(A, y, np.r_[required, free].astype(np.int64))
     drops = _without_each(R[k:p, k:p], R[k:p, p])
     free = free[np.argsort(-drops, kind="stable")]
@@ -387,7 +389,8 @@ def _gap(search: Search, problem: Compressed) -> float:
     bound = np.minimum(found, search.lower[sizes])
     if problem.total == 0:
         return 0.0
-    n, penalty = search.setting[_kernels.N_OBS], search.setting[_kernels.PENALTY]
+    n = search.setting[_kernels.N_OBS]
+    penalty = search.setting[_kernels.PENALTY]
     if penalty < 0:
         return float(np.max((found - bound) / np.maximum(bound, 1e-8 * problem.total)))
     cost = n * np.log(found) + penalty * sizes

@@ -216,7 +216,8 @@ def follow(
     positive: bool = False,
 ) -> LarsPath:
     """Walk from corner to corner until α, the end of the path, or a limit."""
-    A, y = problem.rows, problem.target
+    A = problem.rows
+    y = problem.target
     W = problem.weight
     norm = np.where((A * A).sum(axis=0) > 0, problem.scale, np.inf)
     beta = np.zeros(A.shape[1])
@@ -224,7 +225,8 @@ def follow(
     sides = (1.0,) if positive else (1.0, -1.0)
     level = float(_height(correlation, positive).max(initial=0.0))
     first = level
-    alphas, corners = [level], [beta.copy()]
+    alphas = [level]
+    corners = [beta.copy()]
     active: list[int] = []
     refused = ~np.isfinite(norm)
     left = -1  # the column that has just left may not join in the same corner
@@ -244,7 +246,8 @@ def follow(
         direction = W * _solve(part, signs)  # dβ_A / d(−α)
         slope = A.T @ (part @ direction) / W
         drop = level - alpha_min
-        step, leaving = drop, -1
+        step = drop
+        leaving = -1
         for sign in sides:  # |c_j − γ·slope_j| = level − γ
             rate = 1.0 - sign * slope[free]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -258,7 +261,8 @@ def follow(
             with np.errstate(divide="ignore", invalid="ignore"):
                 zeros = -beta[active] / direction
             for place in np.flatnonzero((zeros > 1e-14 * first) & (zeros < step)).tolist():
-                step, leaving = float(zeros[place]), place
+                step = float(zeros[place])
+                leaving = place
         beta[active] += step * direction
         left = -1
         if leaving >= 0:

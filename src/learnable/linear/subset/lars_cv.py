@@ -126,7 +126,8 @@ class LassoLarsCV(ChoosingModel, LarsModel):
 
         def follow_fold(fold: Fold) -> list[tuple[LarsPath, Compressed]]:
             weight = None if table.weight is None else table.weight[fold.train]
-            X, y = table.X[fold.train], table.y[fold.train]
+            X = table.X[fold.train]
+            y = table.y[fold.train]
             part = replace(table, blocks=Blocks([Part(X, y, weight)]), X=X, y=y, weight=weight, kept=None)
             problem = compressed(owner, part, intercept=self.fit_intercept, n_jobs=1)
             return [(follow(problem, 0.0, self.max_iter, self._method, positive=self.positive), problem)]

@@ -155,7 +155,8 @@ class OrthogonalMatchingPursuitCV(ChoosingModel, PursuitModel):
 
         def errors(fold: Fold) -> list[Array]:
             weight = None if table.weight is None else table.weight[fold.train]
-            X, y = table.X[fold.train], table.y[fold.train]
+            X = table.X[fold.train]
+            y = table.y[fold.train]
             part = replace(table, blocks=Blocks([Part(X, y, weight)]), X=X, y=y, weight=weight, kept=None)
             problem = compressed(owner, part, intercept=self.fit_intercept, n_jobs=1)
             coefs = pursue(problem, most, None).coefs[:, 1:]
@@ -175,7 +176,8 @@ class OrthogonalMatchingPursuitCV(ChoosingModel, PursuitModel):
 
 def pursue(problem: Compressed, most: int, tol: float | None) -> Pursuit:
     """Choose columns until there are `most`, until Σ w r² ≤ tol, or until those left depend on those chosen."""
-    A, y = problem.rows, problem.target
+    A = problem.rows
+    y = problem.target
     p = A.shape[1]
     norm = np.where((A * A).sum(axis=0) > 0, problem.scale, np.inf)
     Q = np.zeros((len(A), 0))

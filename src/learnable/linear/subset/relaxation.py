@@ -55,7 +55,11 @@ class SquaredLoss(Timed):
     """‖y − Aβ‖² + α‖β‖², perhaps with β ≥ 0."""
 
     def __init__(self, A: Array, y: Array, alpha: float, units: Units, positive: bool = False) -> None:
-        self.A, self.y, self.alpha, self.units, self.positive = A, y, float(alpha), units, positive
+        self.A = A
+        self.y = y
+        self.alpha = float(alpha)
+        self.units = units
+        self.positive = positive
         self.owner = np.zeros(A.shape[1], dtype=np.intp)
         for number, unit in enumerate(units):
             self.owner[unit] = number
@@ -86,7 +90,8 @@ class SquaredLoss(Timed):
         k = part.shape[1]
         if not k:
             return np.zeros(0)
-        rows, target = part, self.y
+        rows = part
+        target = self.y
         if self.alpha > 0:
             rows = np.vstack([part, np.sqrt(self.alpha) * np.eye(k)])
             target = np.r_[self.y, np.zeros(k)]
@@ -124,8 +129,13 @@ class LogisticLoss(Timed):
     """Σ w (log(1 + e^z) − yz) + ½α‖β‖², z = b + Aβ, b free or zero; A is centred where b is free."""
 
     def __init__(self, A: Array, y: Array, weight: Array, alpha: float, units: Units, intercept: bool) -> None:
-        self.A, self.y, self.weight, self.alpha, self.units = A, y, weight, float(alpha), units
-        self.intercept, self.positive = intercept, False
+        self.A = A
+        self.y = y
+        self.weight = weight
+        self.alpha = float(alpha)
+        self.units = units
+        self.intercept = intercept
+        self.positive = False
         self.owner = np.zeros(A.shape[1], dtype=np.intp)
         for number, unit in enumerate(units):
             self.owner[unit] = number
@@ -160,7 +170,8 @@ class LogisticLoss(Timed):
             if not lower < value:
                 break
             done = value - lower <= 1e-13 * max(value, 1e-300)
-            theta, value = new, lower
+            theta = new
+            value = lower
             if done:
                 break
         beta = np.zeros(self.A.shape[1] + 1)
@@ -280,7 +291,9 @@ def splice(loss: Any, chosen: Array, required: Array) -> tuple[Array, Array, flo
             trial = np.sort(np.r_[np.setdiff1d(chosen, weak[:size]), strong[:size]])
             other, lower = loss.fit(loss.columns(trial))
             if lower < value * (1.0 - _BETTER) - 1e-300:
-                chosen, beta, value = trial, other, lower
+                chosen = trial
+                beta = other
+                value = lower
                 improved = True
                 break
     return chosen, beta, value
@@ -326,7 +339,9 @@ def search(loss: Any, k: int, required: Array, start: Array, tol: float, stop: C
             here = inside if len(inside) == k else np.sort(np.r_[inside, free]).astype(np.intp)
             other, lower = loss.fit(loss.columns(here))
             if lower < value:
-                chosen, beta, value = here, other, lower
+                chosen = here
+                beta = other
+                value = lower
             proof.append(-1)
             leaves.append(np.isin(every, here).astype(float))
             lowest = min(lowest, lower)
@@ -336,7 +351,9 @@ def search(loss: Any, k: int, required: Array, start: Array, tol: float, stop: C
             rounded = np.sort(np.r_[inside, free[np.argsort(-node.z[free], kind="stable")][: k - len(inside)]])
             trial, other, lower = splice(loss, rounded.astype(np.intp), required)
             if lower < value:
-                chosen, beta, value = trial, other, lower
+                chosen = trial
+                beta = other
+                value = lower
             stopped = stop(nodes, value) or loss.halted()
         if node.bound >= value / (1.0 + tol) or stopped:
             proof.append(-1)

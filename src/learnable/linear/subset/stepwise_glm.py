@@ -266,7 +266,9 @@ class Steps(NamedTuple):
 
     def fit(self, columns: Any) -> Fit:
         """Maximise the likelihood by Newton's method with halved steps."""
-        Z, y, w = self.design(columns), self.y, self.weight
+        Z = self.design(columns)
+        y = self.y
+        w = self.weight
         beta = np.zeros(Z.shape[1])
         if self.intercept:
             mean = float(np.clip(w @ y / w.sum(), 1e-12, None))
@@ -288,7 +290,8 @@ class Steps(NamedTuple):
                 break
             gain = value - lower
             beta = beta + length * step
-            z, value = new, lower
+            z = new
+            value = lower
             if gain <= _STILL * max(value, 1e-8):
                 break
         edge = np.abs(z) if self.family.name == "binomial" else np.where(y == 0, -z, 0.0)

@@ -92,7 +92,9 @@ class DualityReport:
         return self.violation <= self.tolerance and abs(self.gap) <= size
 
     def __repr__(self) -> str:
-        verdict = "strong duality" if self.strong else "a gap" if self.violation <= self.tolerance else "not feasible"
+        verdict = "a gap" if self.violation <= self.tolerance else "not feasible"
+        if self.strong:
+            verdict = "strong duality"
         return f"duality: f = {self.primal:.6g}, d = {self.dual:.6g}, gap {self.gap:.2g}; {verdict}"
 
 
@@ -157,7 +159,9 @@ class _Lagrangian:
 
     def evaluate(self, x: Array) -> Evaluation:
         """Return L, its gradient and the gradient's norm."""
-        goal, below, equal = self.program.goal(x), self.program.inequalities(x), self.program.equalities(x)
+        goal = self.program.goal(x)
+        below = self.program.inequalities(x)
+        equal = self.program.equalities(x)
         value = goal.value + float(self.inequality @ below.value) + float(self.equality @ equal.value)
         gradient = goal.gradient + below.jacobian.T @ self.inequality + equal.jacobian.T @ self.equality
         if not np.isfinite(value):
@@ -311,7 +315,8 @@ def slater_point(program: Program, start: Any) -> SlaterReport:
 
     x = as_point("slater_point", start)
     n = len(x)
-    below, equal = program.inequalities(x), program.equalities(x)
+    below = program.inequalities(x)
+    equal = program.equalities(x)
     constraints: list[dict[str, Any]] = []
     level = 0.0
     if len(below.value):
@@ -323,7 +328,8 @@ def slater_point(program: Program, start: Any) -> SlaterReport:
         bounds = [(None, None)] * n + [(-1.0, None)]  # no more than −1 is asked for: there may be no least value
         found = minimize(lambda z: z[n], np.r_[x, level], method="SLSQP", bounds=bounds, constraints=constraints)
         x = np.asarray(found.x[:n], dtype=np.float64)
-        below, equal = program.inequalities(x), program.equalities(x)
+        below = program.inequalities(x)
+        equal = program.equalities(x)
     margin = float((-below.value / below.size).min(initial=np.inf))
     residual = float((np.abs(equal.value) / np.where(equal.size > 0, equal.size, 1.0)).max(initial=0.0))
     return SlaterReport(x, margin, residual)

@@ -72,8 +72,10 @@ def export_text(
     check_parameters(owner, given, rules)
     view = view_tree(owner, decision_tree, feature_names, class_names)
     limit = np.inf if max_depth is None else max_depth
-    spacing, decimals = spacing or 3, 2 if decimals is None else decimals
-    heights, lines = view.heights(), []
+    spacing = spacing or 3
+    decimals = 2 if decimals is None else decimals
+    heights = view.heights()
+    lines = []
     waiting: list[tuple[int, int, str]] = [(0, 1, "")]  # node, level, the branch that leads to it
     while waiting:
         node, level, branch = waiting.pop()
@@ -184,7 +186,11 @@ class _Graph:
     """A tree in the DOT language."""
 
     def __init__(self, view: TreeView, class_names: Any, label: str, precision: int, flags: dict[str, bool]) -> None:
-        self.view, self.class_names, self.label, self.precision, self.flags = view, class_names, label, precision, flags
+        self.view = view
+        self.class_names = class_names
+        self.label = label
+        self.precision = precision
+        self.flags = flags
         html = flags["special_characters"]
         self.hash, self.sub, self.unsub, self.at_most, self.newline, self.close, self.open = (
             ("&#35;", "<SUB>", "</SUB>", "&le;", "<br/>", ">", "<") if html else ("#", "[", "]", "<=", "\\n", '"', '"')
@@ -193,7 +199,8 @@ class _Graph:
         self.colours = _wheel(self.n_classes)
 
     def dot(self, max_depth: int | None, fontname: str) -> str:
-        view, flags = self.view, self.flags
+        view = self.view
+        flags = self.flags
         style = ", ".join(word for word in ("filled", "rounded") if flags[word])
         look = f', style="{style}", color="black"' if style else ""
         lines = ["digraph Tree {", f'node [shape=box{look}, fontname="{fontname}"] ;']
@@ -232,7 +239,9 @@ class _Graph:
         return f' [labeldistance=2.5, labelangle={angle}, headlabel="{("True", "False")[at]}"]'
 
     def _text(self, node: int) -> str:
-        view, flags, digits = self.view, self.flags, self.precision
+        view = self.view
+        flags = self.flags
+        digits = self.precision
         labels = self.label == "all" or (self.label == "root" and node == 0)
         lines = []
         if flags["node_ids"]:
@@ -280,13 +289,19 @@ class _Graph:
     def _fill(self, node: int) -> str:
         """Mix a colour with white: by the lead of the majority, by value, or by purity of several targets."""
         view = self.view
-        several, numbers = view.value.shape[1] > 1, not view.is_classifier
-        strength, colour = 0.0, self.colours[0]
+        several = view.value.shape[1] > 1
+        numbers = not view.is_classifier
+        strength = 0.0
+        colour = self.colours[0]
         if several:
-            low, high, now = -view.impurity.max(), -view.impurity.min(), -view.impurity[node]
+            low = -view.impurity.max()
+            high = -view.impurity.min()
+            now = -view.impurity[node]
             strength = (now - low) / (high - low) if high > low else 0.0
         elif numbers:
-            low, high, now = view.value.min(), view.value.max(), view.value[node, 0, 0]
+            low = view.value.min()
+            high = view.value.max()
+            now = view.value[node, 0, 0]
             strength = (now - low) / (high - low) if high > low else 0.0
         else:
             shares = view.value[node, 0]
@@ -311,7 +326,8 @@ def _indent(level: int, spacing: int) -> str:
 
 
 def _branch(view: TreeView, node: int, at: int, decimals: int) -> str:
-    name, groups = view.column(node), view.groups[node]
+    name = view.column(node)
+    groups = view.groups[node]
     if groups is None:
         return f"{name} {('<=', '> ')[at]} {view.threshold[node]:.{decimals}f}"
     if not view.named[node]:

@@ -55,11 +55,13 @@ class NodeFigures:
                 f"{owner}: X must have {model.n_features_in_} columns and y one value a row; got shapes {table.shape} "
                 f"and {target.shape}."
             )
-        self.X, self.y = table, target
+        self.X = table
+        self.y = target
         if view.is_classifier:
             self.y = np.searchsorted(model.classes_, target).clip(0, len(model.classes_) - 1)
         else:
-            self.low, self.high = float(self.y.min()), float(self.y.max())
+            self.low = float(self.y.min())
+            self.high = float(self.y.max())
         self._fill(np.asarray(model.apply(X)))
 
     def has(self, node: int) -> bool:
@@ -71,10 +73,12 @@ class NodeFigures:
     def draw(self, node: int, x: float, y: float, width: float, value: Any = None) -> Markup:
         """Draw the rows of a node along the column that it tests; `value` is marked."""
         column = self._column(node)
-        low, high = float(column.min()), float(column.max())
+        low = float(column.min())
+        high = float(column.max())
         room = (high - low) or 1.0
         height = self.HEIGHT - 12.0
-        bottom, threshold = y + height, float(self.view.threshold[node])
+        bottom = y + height
+        threshold = float(self.view.threshold[node])
 
         def place(values: Any) -> Any:
             return x + (np.clip(values, low, high) - low) / room * width
@@ -109,7 +113,8 @@ class NodeFigures:
         bins = np.minimum(((column - ends[0]) / (ends[1] - ends[0]) * _BINS).astype(int), _BINS - 1)
         counts = np.zeros((_BINS, n_classes))
         np.add.at(counts, (bins, self.y[self.rows[node]][self._known]), 1)
-        unit, step = height / counts.sum(axis=1).max(), width / _BINS
+        unit = height / counts.sum(axis=1).max()
+        step = width / _BINS
         bars = []
         for b, k in zip(*np.nonzero(counts), strict=True):
             base = float(counts[b, :k].sum() * unit)
@@ -166,9 +171,17 @@ class NodeFigures:
 
 Array = NDArray[np.float64]
 
-_LETTER, _BOLD = 6.6, 7.5  # mean widths of a letter at 12 units; estimates from above for most fonts
-_GAP, _LEVEL_GAP, _MARGIN, _LEGEND, _LABEL = 16.0, 52.0, 14.0, 30.0, 17.0
-_LINE, _BAR, _PAD = 16.0, 9.0, 9.0
+# mean widths of a letter at 12 units; estimates from above for most fonts
+_LETTER = 6.6
+_BOLD = 7.5
+_GAP = 16.0
+_LEVEL_GAP = 52.0
+_MARGIN = 14.0
+_LEGEND = 30.0
+_LABEL = 17.0
+_LINE = 16.0
+_BAR = 9.0
+_PAD = 9.0
 _MOST_LETTERS = 26
 _THICKEST = 13.0
 _FADED = 0.32
@@ -258,7 +271,11 @@ class _Drawing:
         max_depth: int | None,
         precision: int,
     ) -> None:
-        self.view, self.figures, self.passed, self.values, self.precision = view, figures, passed, values, precision
+        self.view = view
+        self.figures = figures
+        self.passed = passed
+        self.values = values
+        self.precision = precision
         self.depth = view.depths()
         limit = max(self.depth) if max_depth is None else max_depth
         self.shown = [node for node in range(len(view.children)) if self.depth[node] <= limit]
@@ -296,7 +313,8 @@ class _Drawing:
 
     def _card(self, node: int) -> Card:
         view = self.view
-        bold, quiet = {"font_weight": "600"}, {"fill": MUTED, "font_size": "11"}
+        bold = {"font_weight": "600"}
+        quiet = {"fill": MUTED, "font_size": "11"}
         above: list[tuple[str, dict[str, Any]]] = []
         below: list[tuple[str, dict[str, Any]]] = []
         rows = f"{view.n_rows[node]:,} row{'s' if view.n_rows[node] != 1 else ''}"
@@ -320,7 +338,8 @@ class _Drawing:
         return Card(above, below, figure, width, height)
 
     def _question(self, node: int) -> str:
-        view, groups = self.view, self.view.groups[node]
+        view = self.view
+        groups = self.view.groups[node]
         name = view.column(node, "x{}")
         if groups is None:
             bound = f" ≤ {_number(float(view.threshold[node]), self.precision)}"
@@ -340,7 +359,8 @@ class _Drawing:
         return clean(view.classes[k] if view.classes is not None else k, _MOST_LETTERS)
 
     def _leaves_under(self, node: int) -> int:
-        waiting, found = [node], 0
+        waiting = [node]
+        found = 0
         while waiting:
             below = self.view.children[waiting.pop()]
             found += not below
@@ -363,9 +383,12 @@ class _Drawing:
         # Branches leave side by side, in the order of their children.
         spread = min(16.0, (self.cards[node].width - 30.0) / max(len(siblings), 1))
         x0 = self.centre[node] + (at - (len(siblings) - 1) / 2) * spread
-        y0, x1, y1 = self.top[node] + self.cards[node].height, self.centre[child], self.top[child]
+        y0 = self.top[node] + self.cards[node].height
+        x1 = self.centre[child]
+        y1 = self.top[child]
         end = y1 - _LABEL  # the label stands between the line and the card
         middle = (y0 + end) / 2
+        faint = 0.22 if self.passed is None else 0.12
         line = tag(
             "path",
             d=f"M{compact(x0)} {compact(y0)}C{compact(x0)} {compact(middle)} {compact(x1)} {compact(middle)} "
@@ -373,7 +396,7 @@ class _Drawing:
             fill="none",
             stroke=ACCENT if on_path else "currentColor",
             stroke_width=max(1.0, _THICKEST * share) if not on_path else max(2.5, _THICKEST * share),
-            stroke_opacity=None if on_path else (0.22 if self.passed is None else 0.12),
+            stroke_opacity=None if on_path else faint,
         )
         label = tag(
             "text", self._branch_words(node, at), x=x1, y=y1 - 5.0, text_anchor="middle", font_size="11",
@@ -388,9 +411,11 @@ class _Drawing:
         return ("yes", "no")[at]
 
     def _draw_card(self, node: int) -> Markup:
-        view, card = self.view, self.cards[node]
+        view = self.view
+        card = self.cards[node]
         on_path = self.passed is not None and node in self.passed
-        x, y = self.centre[node] - card.width / 2, self.top[node]
+        x = self.centre[node] - card.width / 2
+        y = self.top[node]
         tint = self._tint(node)
         frame = tag(
             "rect", x=x, y=y, width=card.width, height=card.height, rx="9", fill=tint[0], fill_opacity=tint[1],
@@ -402,7 +427,8 @@ class _Drawing:
         for text, style in card.above:
             parts.append(tag("text", text, x=self.centre[node], y=at, text_anchor="middle", **style))
             at += _LINE
-        inner, left = card.width - 2 * _PAD, x + _PAD
+        inner = card.width - 2 * _PAD
+        left = x + _PAD
         if card.figure:
             value = self.values[int(view.feature[node])] if on_path and self.values is not None else None
             parts.append(self.figures.draw(node, left, at - 8.0, inner, value))
@@ -443,7 +469,8 @@ class _Drawing:
             ]
             return tag("g", *pieces)
         values = view.value[:, 0, 0]
-        low, high = float(values.min()), float(values.max())
+        low = float(values.min())
+        high = float(values.max())
         scale = width / (high - low) if high > low else 0.0
         place = x + (float(values[node]) - low) * scale if scale else x + width / 2
         line = tag("path", d=f"M{compact(x)} {compact(y + _BAR / 2)}h{compact(width)}", stroke=MUTED, opacity=0.5)
@@ -451,7 +478,8 @@ class _Drawing:
         if view.criterion not in ("squared_error", "friedman_mse"):
             return tag("g", line, dot)
         deviation = math.sqrt(max(0.0, float(view.impurity[node]))) * scale
-        a, b = max(x, place - deviation), min(x + width, place + deviation)
+        a = max(x, place - deviation)
+        b = min(x + width, place + deviation)
         spread = tag(
             "path", d=f"M{compact(a)} {compact(y + _BAR / 2)}H{compact(b)}", stroke=COLOURS[0], stroke_width="4",
             stroke_opacity="0.4",
@@ -469,7 +497,8 @@ class _Drawing:
 
     def _legend(self) -> tuple[Markup, float]:
         """Return the colours of the classes, or what the bar means, and the width they take."""
-        x, parts = _MARGIN, []
+        x = _MARGIN
+        parts = []
         names = list(self.view.classes) if self.view.is_classifier and self.view.classes is not None else []
         for k, name in enumerate(names[:12]):
             text = clean(name, 20)

@@ -126,7 +126,8 @@ def path_of(owner: str, model: Any, view: TreeView, sample: Any) -> set[int]:
 
 
 def _view_binary(model: Any, tree: Any, names: list[str] | None, classes: NDArray[Any] | None) -> TreeView:
-    left, right = np.asarray(tree.children_left), np.asarray(tree.children_right)
+    left = np.asarray(tree.children_left)
+    right = np.asarray(tree.children_right)
     children = [[int(a), int(b)] if a >= 0 else [] for a, b in zip(left, right, strict=True)]
     feature = np.where(left < 0, -1, np.asarray(tree.feature))
     groups = _groups_of(model, tree, feature)

@@ -43,7 +43,8 @@ def gather_pairs(pair: Array, rows: NDArray[np.int32], begin: Any, end: Any, out
 def take_rows(codes: NDArray[Any], rows: NDArray[np.int32], out: NDArray[Any]) -> None:
     """Copy some rows of every column."""
     for j in range(codes.shape[0]):
-        source, target = codes[j], out[j]
+        source = codes[j]
+        target = out[j]
         for i in range(rows.size):
             target[i] = source[rows[i]]
 
@@ -56,7 +57,8 @@ def summarise(
     """Write sums, value and impurity of every node, and whether all its targets are equal; centres are the medians."""
     m = goal.n_classes.size
     for node in range(begin.size):
-        own, total = rows[begin[node] : end[node]], totals[node]
+        own = rows[begin[node] : end[node]]
+        total = totals[node]
         for k in range(total.size):
             total[k] = 0.0
         if m > 1 or goal.kind == GRADIENT:
@@ -77,7 +79,8 @@ def summarise(
         if goal.n_classes[0] > 0:
             impurity[node], pure[node] = _summarise_classes(goal, total, w, value[node])
             continue
-        impurity[node], pure[node] = 0.0, goal.kind != GRADIENT
+        impurity[node] = 0.0
+        pure[node] = goal.kind != GRADIENT
         for o in range(m):
             if goal.kind == GRADIENT:
                 value[node, o] = -total[o] / (total[m + o] + lam)
@@ -93,7 +96,8 @@ def summarise(
 @lean_kernel
 def _summarise_classes(goal: Any, total: Array, w: float, value: Array) -> tuple[float, bool]:
     m = goal.n_classes.size
-    at, widest = np.int64(0), value.size // m
+    at = np.int64(0)
+    widest = value.size // m
     pure = True
     for o in range(m):
         n_present = 0
@@ -110,10 +114,12 @@ def _summarise_classes(goal: Any, total: Array, w: float, value: Array) -> tuple
 @lean_kernel
 def _spread(goal: Any, own: NDArray[np.int32], o: Int, centre: float) -> tuple[float, bool]:
     """Return the weighted deviation of the targets from their centre, and whether they are all equal."""
-    spread, equal = 0.0, True
+    spread = 0.0
+    equal = True
     first = goal.y[own[0], o]
     for i in range(own.size):
-        y, w = goal.y[own[i], o], goal.weight[own[i]]
+        y = goal.y[own[i], o]
+        w = goal.weight[own[i]]
         equal &= y == first
         if goal.kind == ABSOLUTE:
             spread += w * abs(y - centre)
@@ -132,10 +138,12 @@ def divide(
     """Move the rows of each node that go left to the front, in order; write where the others begin."""
     for node in range(begin.size):
         own = rows[begin[node] : end[node]]
-        n, j = own.size, np.int64(column[node])
+        n = own.size
+        j = np.int64(column[node])
         load_codes(cols, sparse, j, own, code)
         missing = cols.n_codes[j]
-        n_left, n_right = 0, 0
+        n_left = 0
+        n_right = 0
         for i in range(n):  # without branches: write to both, advance one
             c = np.int64(code[i])
             to_left = c <= cut[node]
@@ -164,7 +172,8 @@ def is_enough(gain: float, limits: Any) -> bool:
 def preorder(left: Any, right: Any, feature: Any, stack: NDArray[np.int32], number: NDArray[np.int32]) -> None:
     """Write the numbers of the nodes, depth first: a parent, then its left subtree, then the right one."""
     stack[0] = 0
-    size, count = 1, 0
+    size = 1
+    count = 0
     while size > 0:
         size -= 1
         i = stack[size]
@@ -229,7 +238,8 @@ def grow_subtrees(
         size -= 1
         node = own.stack[size]
         at = slice(node, node + 1)
-        begin, end = nodes.begin[at], nodes.end[at]
+        begin = nodes.begin[at]
+        end = nodes.end[at]
         summarise(
             goal, limits.reg_lambda, rows, begin, end, own.centres, own.totals, nodes.value[at], nodes.impurity[at],
             own.pure,
@@ -260,8 +270,11 @@ def grow_subtrees(
         gain = gain_of(goal, limits, total, nodes.impurity[node], found[SCORE])
         if not is_enough(gain, limits):
             continue
-        column, cut = np.int64(found[COLUMN]), np.int64(found[CUT])
-        nodes.feature[node], nodes.cut[node], nodes.gain[node] = column, cut, gain
+        column = np.int64(found[COLUMN])
+        cut = np.int64(found[CUT])
+        nodes.feature[node] = column
+        nodes.cut[node] = cut
+        nodes.gain[node] = gain
         nodes.missing_left[node] = 1 if found[MISSING_LEFT] != 0.0 else 0
         nodes.threshold[node] = threshold_of(cols, column, cut, np.int64(found[NEXT]), found[THRESHOLD])
         divide(
@@ -275,10 +288,13 @@ def grow_subtrees(
             nodes.depth[child] = nodes.depth[node] + 1
             nodes.seed[child] = child_seed(nodes.seed[node], side)
             nodes.feature[child] = nodes.left[child] = nodes.right[child] = -1
-            nodes.threshold[child], nodes.cut[child], nodes.missing_left[child] = 0.0, 0, 0
+            nodes.threshold[child] = 0.0
+            nodes.cut[child] = 0
+            nodes.missing_left[child] = 0
             nodes.gain[child] = -np.inf
             own.stack[size + 1 - side] = child  # the left one is taken next: its rows are in the cache
-        nodes.left[node], nodes.right[node] = count, count + 1
+        nodes.left[node] = count
+        nodes.right[node] = count + 1
         count += 2
         size += 2
     return count
@@ -288,8 +304,10 @@ def grow_subtrees(
 def _inherit(constant: NDArray[np.uint8], depth: Int) -> Int:
     """Copy what is known to be constant from the parent, and return in which line; too deep nodes begin anew."""
     last = constant.shape[0] - 1
-    line, above = min(depth + 1, last), depth if depth < last else 0
-    own, inherited = constant[line], constant[above]
+    line = min(depth + 1, last)
+    above = depth if depth < last else 0
+    own = constant[line]
+    inherited = constant[above]
     for j in range(own.size):
         own[j] = inherited[j]
     return line
@@ -298,7 +316,8 @@ def _inherit(constant: NDArray[np.uint8], depth: Int) -> Int:
 @lean_kernel
 def gain_of(goal: Any, limits: Any, total: Array, impurity: float, score: float) -> float:
     """Return by how much a split lowers the weighted impurity, summed over outputs (gradients: raises the score)."""
-    m, w = goal.n_classes.size, total[total.size - 1]
+    m = goal.n_classes.size
+    w = total[total.size - 1]
     if limits.two:  # Σ cₖ²/W of two classes is 2S²/W − 2S + W
         return 2.0 * (score - total[1] ** 2 / w)
     if goal.kind == GINI or goal.kind == MISCLASSIFICATION:
@@ -339,6 +358,7 @@ def threshold_of(cols: Any, column: Int, cut: Int, after: Int, drawn: float) -> 
         return drawn
     if after == cols.n_codes[column]:
         return np.inf
-    a, b = cols.high[cols.offset[column] + cut], cols.low[cols.offset[column] + after]
+    a = cols.high[cols.offset[column] + cut]
+    b = cols.low[cols.offset[column] + after]
     middle = a / 2.0 + b / 2.0
     return middle if a <= middle < b else a

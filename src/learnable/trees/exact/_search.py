@@ -53,7 +53,9 @@ def order_categories(
     categories: Any, lam: float, rows: NDArray[np.int32], code: NDArray[np.uint32], missing: Int
 ) -> Int:
     """Replace the codes of categories by their position in order of mean target; return how many are here."""
-    goal, profile, position = categories.goal, categories.profile[:missing], categories.position
+    goal = categories.goal
+    profile = categories.profile[:missing]
+    position = categories.position
     for c in range(missing):
         for k in range(profile.shape[1]):
             profile[c, k] = 0.0
@@ -61,7 +63,8 @@ def order_categories(
         if np.int64(code[i]) != missing:
             add_row(goal, rows[i], profile[code[i]])
     width = profile.shape[1] - 1
-    present, score = categories.present, categories.score
+    present = categories.present
+    score = categories.score
     m = 0
     for c in range(missing):
         position[c] = -1
@@ -91,7 +94,10 @@ def order_categories(
 def principal_scores(profile: Array, present: NDArray[np.int64], score: Array, moments: Array) -> None:
     """Project the mean targets of the categories on their first principal component (power iteration)."""
     width = profile.shape[1] - 1
-    mean, v, new, spread = moments[0], moments[1], moments[2], moments[3:]
+    mean = moments[0]
+    v = moments[1]
+    new = moments[2]
+    spread = moments[3:]
     for a in range(width):
         mean[a] = v[a] = 0.0
         for b in range(width):
@@ -157,7 +163,8 @@ def search(
     nodes.
     """
     d = cols.n_codes.size
-    order, picks = scratch.order, scratch.picks
+    order = scratch.order
+    picks = scratch.picks
     every = limits.max_features >= d
     column: Int = 0
     for column in range(first, last if every else first):
@@ -178,7 +185,8 @@ def search(
         if stop[0] != 0:
             return
         state = level.seed[node]
-        visited, useful = 0, 0
+        visited = 0
+        useful = 0
         while visited < d and (visited < limits.max_features or useful == 0):
             state, u = next_random(state)
             pick = visited + np.int64(u * (d - visited))
@@ -212,9 +220,11 @@ def search_column(
     is True if thresholds are drawn. Tests of arguments against None stand alone, so that the compiler can drop what
     they guard.
     """
-    begin, end = level.begin[node], level.end[node]
+    begin = level.begin[node]
+    end = level.end[node]
     n = end - begin
-    rows, code = all_rows[begin:end], scratch.code[:n]
+    rows = all_rows[begin:end]
+    code = scratch.code[:n]
     low, high = load_codes(cols, sparse, column, rows, code)
     if low == high:
         return 0
@@ -226,9 +236,11 @@ def search_column(
     if categories is not None:
         category = categories.column[column]
         if category:
-            low, high = 0, order_categories(categories, limits.reg_lambda, rows, code, missing) - 1
+            low = 0
+            high = order_categories(categories, limits.reg_lambda, rows, code, missing) - 1
     before = found[SCORE]
-    bounds, total = level.bounds[node], level.totals[node]
+    bounds = level.bounds[node]
+    total = level.totals[node]
     bounds[2] = limits.sign[column] if limits.monotone else 0
     cut: Int = np.int64(-1)
     after: Int = np.int64(-1)
@@ -249,12 +261,16 @@ def search_column(
                         done = try_pairs(code, pair[begin:end], cut, w_all, s_all, limits, bounds, found)
                     if done:
                         if found[SCORE] > before:
-                            found[COLUMN], found[THRESHOLD] = column, threshold
+                            found[COLUMN] = column
+                            found[THRESHOLD] = threshold
                             found[MISSING_LEFT] = 1.0 if 2 * found[N_LEFT] > n else 0.0
                         return 1
             after = split_codes(code, cut, missing)
-            low, high = 0, 1
-    keys, other, top = scratch.keys[:n], scratch.keys2[:n], missing if n_missing > 0 else high
+            low = 0
+            high = 1
+    keys = scratch.keys[:n]
+    other = scratch.keys2[:n]
+    top = missing if n_missing > 0 else high
     if packed is not None:
         own = packed[begin:end]
         if limits.two and few(n, high - low + 1, scratch.stat.shape[0]):
@@ -283,7 +299,8 @@ def search_column(
     if absolute is not None:
         if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
             keys = other
-        ranks, ordered = absolute.rank[begin:end], absolute.ordered[begin:end]
+        ranks = absolute.rank[begin:end]
+        ordered = absolute.ordered[begin:end]
         better = sweep_absolute(keys, rows, n_missing, absolute, ranks, ordered, limits, bounds, found)
     if sums is not None:
         if sort_codes(code, scratch.places, keys, other, scratch.counts, low, top):
@@ -294,7 +311,9 @@ def search_column(
     found[COLUMN] = column
     if after >= 0:
         if found[NEXT] != missing:
-            found[CUT], found[NEXT], found[THRESHOLD] = cut, after, threshold
+            found[CUT] = cut
+            found[NEXT] = after
+            found[THRESHOLD] = threshold
         else:  # the missing rows against all others
             found[CUT] = missing - 1
     if n_missing == 0:
@@ -324,7 +343,8 @@ def sort_codes(
 @lean_kernel
 def _present(code: NDArray[np.uint32], missing: Int) -> tuple[Int, Int]:
     """Return the largest code that is not missing (−1: none), and how many are."""
-    high, n_missing = np.int64(-1), 0
+    high = np.int64(-1)
+    n_missing = 0
     for i in range(code.size):
         c = np.int64(code[i])
         if c == missing:
@@ -341,11 +361,14 @@ def draw_cut(cols: Any, column: Int, code: NDArray[np.uint32], low: Int, high: I
     In a small node only the codes that are there are looked up: the search through all values misses the cache.
     """
     at = cols.offset[column]
-    a, b = cols.low[at + low], cols.high[at + high]
+    a = cols.low[at + low]
+    b = cols.high[at + high]
     threshold = a * (1.0 - u) + b * u
     if threshold >= b or threshold < a:
         threshold = a
-    lo, hi = low, high  # the last code whose values are all <= threshold; at least `low`, below `high`
+    # the last code whose values are all <= threshold; at least `low`, below `high`
+    lo = low
+    hi = high
     if code.size <= SMALL:
         for i in range(code.size):
             c = np.int64(code[i])
@@ -370,7 +393,10 @@ def try_two(
     bounds: Array, found: Array,
 ) -> bool:  # fmt: skip
     """Judge one cut of two classes in one pass; the payload is that of `sweep_two`."""
-    rows, w, s, after = np.int64(0), np.int64(0), np.int64(0), np.int64(0xFFFFFFFF)
+    rows = np.int64(0)
+    w = np.int64(0)
+    s = np.int64(0)
+    after = np.int64(0xFFFFFFFF)
     for i in range(code.size):
         c = np.int64(code[i])
         p = np.int64(payload[i])
@@ -390,7 +416,10 @@ def try_pairs(
     found: Array,
 ) -> bool:  # fmt: skip
     """Judge one cut in one pass; pair holds (W, S) of each row."""
-    rows, w, s, after = np.int64(0), 0.0, 0.0, np.int64(0xFFFFFFFF)
+    rows = np.int64(0)
+    w = 0.0
+    s = 0.0
+    after = np.int64(0xFFFFFFFF)
     for i in range(code.size):
         c = np.int64(code[i])
         if c <= cut:
@@ -410,7 +439,8 @@ def judge_cut(
 ) -> None:  # fmt: skip
     """Write the cut down if S²/(W + λ), summed over both sides, beats the best so far."""
     lam = limits.reg_lambda
-    wr, sr = w_all - w, s_all - s
+    wr = w_all - w
+    sr = s_all - s
     if min(rows, n - rows) < limits.min_leaf or min(w, wr) < limits.min_weight:
         return
     score = s * s / (w + lam) + sr * sr / (wr + lam)

@@ -17,7 +17,8 @@ from ...core.jit import lean_kernel
 Keys = NDArray[np.uint64]
 Int = Any  # int or np.int64, which the compiler does not tell apart
 
-_FEW, _SOME = 16, 2048
+_FEW = 16
+_SOME = 2048
 _MOST_PER_BUCKET = 24  # more rows of different code in one bucket: radix passes instead
 COUNTS = 4096  # counters that `sort_keys` needs
 
@@ -54,7 +55,8 @@ def _count_digits(keys: Keys, counts: NDArray[np.int64], base: np.uint64, n_pass
     for b in range(n_passes << digit):
         counts[b] = 0
     if n_passes == 2:
-        low, high = counts[: 1 << digit], counts[1 << digit :]
+        low = counts[: 1 << digit]
+        high = counts[1 << digit :]
         for i in range(keys.size):
             code = (keys[i] - base) >> np.uint64(32)
             low[np.int64(code & mask)] += 1
@@ -132,7 +134,8 @@ def load_codes(
     cols: Any, sparse: Any, column: Int, rows: NDArray[np.int32], out: NDArray[np.uint32]
 ) -> tuple[Int, Int]:
     """Gather the codes of one column for (ascending) rows; return the smallest and the largest."""
-    low, high = np.uint32(0xFFFFFFFF), np.uint32(0)
+    low = np.uint32(0xFFFFFFFF)
+    high = np.uint32(0)
     if sparse is None:
         codes = cols.codes[column]
         for i in range(rows.size):
@@ -141,7 +144,8 @@ def load_codes(
             low = min(low, c)
             high = max(high, c)
     if sparse is not None:
-        at, end = sparse.start[column], sparse.start[column + 1]
+        at = sparse.start[column]
+        end = sparse.start[column + 1]
         zero = np.uint32(sparse.zero[column])
         for i in range(rows.size):
             at = _gallop(sparse.rows, at, end, rows[i])
@@ -175,8 +179,10 @@ def order_of(values: NDArray[np.float64], order: NDArray[np.int64], spare: NDArr
     width = 1
     while width < n:
         for start in range(0, n, 2 * width):
-            middle, end = min(start + width, n), min(start + 2 * width, n)
-            a, b = start, middle
+            middle = min(start + width, n)
+            end = min(start + 2 * width, n)
+            a = start
+            b = middle
             for k in range(start, end):
                 first = b >= end or (a < middle and values[order[a]] <= values[order[b]])
                 spare[k] = order[a] if first else order[b]

@@ -62,11 +62,16 @@ def sweep_two(keys: Keys, n_missing: Int, w_all: Int, s_all: Int, limits: Any, b
     The payload is class << 8 | weight: all sums are integers.
     """
     n = keys.size
-    min_leaf, min_weight = limits.min_leaf, limits.min_weight
+    min_leaf = limits.min_leaf
+    min_weight = limits.min_weight
     last = n - n_missing
-    best, best_p, best_side = found[0], -1, 0
+    best = found[0]
+    best_p = -1
+    best_side = 0
     for side in range(1 if n_missing == 0 else 2):
-        w, s, ahead = np.int64(0), np.int64(0), 0
+        w = np.int64(0)
+        s = np.int64(0)
+        ahead = 0
         if side == 1:
             ahead = n_missing
             for p in range(last, n):
@@ -79,16 +84,22 @@ def sweep_two(keys: Keys, n_missing: Int, w_all: Int, s_all: Int, limits: Any, b
             w += weight
             s += weight * np.int64((key >> np.uint64(8)) & np.uint64(1))
             if key >> _CODE != keys[p + 1] >> _CODE:
-                a, b, wl, wr = np.float64(s), np.float64(s_all - s), np.float64(w), np.float64(w_all - w)
+                a = np.float64(s)
+                b = np.float64(s_all - s)
+                wl = np.float64(w)
+                wr = np.float64(w_all - w)
                 score = (a * a * wr + b * b * wl) / (wl * wr)
                 if score > best:
                     rows = p + 1 + ahead
                     fits = min(rows, n - rows) >= min_leaf and min(wl, wr) >= min_weight
                     if fits and (not limits.monotone or allowed(a / wl, b / wr, bounds)):
-                        best, best_p, best_side = score, p, side
+                        best = score
+                        best_p = p
+                        best_side = side
     if best_p >= 0:
         rows = best_p + 1 + (n_missing if best_side == 1 else 0)
-        cut, after = np.int64(keys[best_p] >> _CODE), np.int64(keys[best_p + 1] >> _CODE)
+        cut = np.int64(keys[best_p] >> _CODE)
+        after = np.int64(keys[best_p + 1] >> _CODE)
         record(found, best, cut, after, best_side, rows)
 
 
@@ -98,11 +109,17 @@ def sweep_pairs(
 ) -> None:
     """Maximise S²/(W + λ) summed over both sides; the payload is the row's place in `pair` = (W, S)."""
     n = keys.size
-    min_leaf, min_weight, lam = limits.min_leaf, limits.min_weight, limits.reg_lambda
+    min_leaf = limits.min_leaf
+    min_weight = limits.min_weight
+    lam = limits.reg_lambda
     last = n - n_missing
-    best, best_p, best_side = found[0], -1, 0
+    best = found[0]
+    best_p = -1
+    best_side = 0
     for side in range(1 if n_missing == 0 else 2):
-        w, s, ahead = 0.0, 0.0, 0
+        w = 0.0
+        s = 0.0
+        ahead = 0
         if side == 1:
             ahead = n_missing
             for p in range(last, n):
@@ -114,16 +131,20 @@ def sweep_pairs(
             w += pair[i, 0]
             s += pair[i, 1]
             if keys[p] >> _CODE != keys[p + 1] >> _CODE:
-                wr, sr = w_all - w, s_all - s
+                wr = w_all - w
+                sr = s_all - s
                 score = s * s / (w + lam) + sr * sr / (wr + lam)
                 if score > best:
                     rows = p + 1 + ahead
                     fits = min(rows, n - rows) >= min_leaf and min(w, wr) >= min_weight
                     if fits and (not limits.monotone or allowed(s / (w + lam), sr / (wr + lam), bounds)):
-                        best, best_p, best_side = score, p, side
+                        best = score
+                        best_p = p
+                        best_side = side
     if best_p >= 0:
         rows = best_p + 1 + (n_missing if best_side == 1 else 0)
-        cut, after = np.int64(keys[best_p] >> _CODE), np.int64(keys[best_p + 1] >> _CODE)
+        cut = np.int64(keys[best_p] >> _CODE)
+        after = np.int64(keys[best_p + 1] >> _CODE)
         record(found, best, cut, after, best_side, rows)
 
 
@@ -137,9 +158,13 @@ def sweep_groups(
     n_missing = np.int64(stat[size, 0])
     n_present = n - n_missing
     for side in range(1 if n_missing == 0 else 2):
-        rows, w, s = np.int64(0), 0.0, 0.0
+        rows = np.int64(0)
+        w = 0.0
+        s = 0.0
         if side == 1:
-            rows, w, s = n_missing, stat[size, 1], stat[size, 2]
+            rows = n_missing
+            w = stat[size, 1]
+            s = stat[size, 2]
         cut = -1  # a cut that beats the others waits for the code that follows it
         for g in range(size):
             here = np.int64(stat[g, 0])
@@ -153,7 +178,8 @@ def sweep_groups(
             only_missing = rows - (n_missing if side == 1 else 0) == n_present
             if only_missing and (side == 1 or n_missing == 0):
                 break
-            wr, sr = w_all - w, s_all - s
+            wr = w_all - w
+            sr = s_all - s
             score = s * s / (w + lam) + sr * sr / (wr + lam)
             fits = min(rows, n - rows) >= limits.min_leaf and min(w, wr) >= limits.min_weight
             if score > found[0] and fits:
@@ -216,8 +242,10 @@ def sweep_sums(
     bounds: Array, found: Array,
 ) -> None:  # fmt: skip
     """Any criterion that is a function of sums; the payload is the row's place in the node."""
-    n, width = keys.size, total.size - 1
-    left, right = sides[0], sides[1]
+    n = keys.size
+    width = total.size - 1
+    left = sides[0]
+    right = sides[1]
     last = n - n_missing
     for side in range(1 if n_missing == 0 else 2):
         for k in range(width + 1):
@@ -257,7 +285,8 @@ def poisson_gain(side: Array, total: Array, w: float) -> float:
 
     Summed over both sides that is the rise of S log(S/W), but small gains are no differences of large numbers.
     """
-    gain, width = 0.0, total.size - 1
+    gain = 0.0
+    width = total.size - 1
     for k in range(width):
         expected = total[k] * (w / total[width])
         u = (side[k] - expected) / expected
@@ -283,12 +312,18 @@ def sweep_classes(
     The payload is class << 8 | weight. Σ g(cₖ) changes in one class at a time, g(c) = c² or c log₂ c.
     """
     n = keys.size
-    last, gini = n - n_missing, limits.gini
-    left, right = counts[0], counts[1]
+    last = n - n_missing
+    gini = limits.gini
+    left = counts[0]
+    right = counts[1]
     for side in range(1 if n_missing == 0 else 2):
-        g_left, g_right, w, w_all = 0.0, 0.0, np.int64(0), np.int64(0)
+        g_left = 0.0
+        g_right = 0.0
+        w = np.int64(0)
+        w_all = np.int64(0)
         for k in range(left.size):
-            left[k], right[k] = 0, np.int64(total[k])
+            left[k] = 0
+            right[k] = np.int64(total[k])
             g_right += mass(right[k], gini)
             w_all += right[k]
         for step in range(n_missing if side == 1 else 0, 0, -1):
@@ -297,7 +332,8 @@ def sweep_classes(
             g_left, g_right, w = move(keys[p], left, right, gini, g_left, g_right, w)
             if keys[p] >> _CODE == keys[p + 1] >> _CODE:
                 continue
-            wl, wr = np.float64(w), np.float64(w_all - w)
+            wl = np.float64(w)
+            wr = np.float64(w_all - w)
             score = g_left / wl + g_right / wr if gini else g_left + g_right - wl * math.log2(wl) - wr * math.log2(wr)
             if score > found[0]:
                 n_left = p + 1 + (n_missing if side == 1 else 0)
@@ -359,7 +395,8 @@ def rank_level(
     for node in range(begin.size):
         own = rows[begin[node] : end[node]]
         n = own.size
-        mine, sorted_y = rank[begin[node] : end[node]], ordered[begin[node] : end[node]]
+        mine = rank[begin[node] : end[node]]
+        sorted_y = ordered[begin[node] : end[node]]
         for o in range(y.shape[1]):
             for i in range(n):
                 sorted_y[i, o] = y[own[i], o]
@@ -377,13 +414,15 @@ def medians(
 ) -> None:  # fmt: skip
     """Write the weighted medians of ranked nodes; where every point of an interval is one, its middle."""
     for node in range(begin.size):
-        a, n = begin[node], end[node] - begin[node]
+        a = begin[node]
+        n = end[node] - begin[node]
         for o in range(out.shape[1]):
             w_all = 0.0
             for i in range(n):
                 mass[rank[a + i, o]] = weight[rows[a + i]]
                 w_all += weight[rows[a + i]]
-            below, p = mass[0], 0
+            below = mass[0]
+            p = 0
             while below < 0.5 * w_all * (1.0 - _TIE) and p + 1 < n:
                 p += 1
                 below += mass[p]
@@ -401,8 +440,12 @@ def sweep_absolute(
 
     costs[p] belongs to the cut after p rows in the order of the keys; see `_pass`.
     """
-    weight, tree, costs = absolute.weight, absolute.tree[: keys.size + 1], absolute.costs[: keys.size + 1]
-    n, last, better = keys.size, keys.size - n_missing, False
+    weight = absolute.weight
+    tree = absolute.tree[: keys.size + 1]
+    costs = absolute.costs[: keys.size + 1]
+    n = keys.size
+    last = keys.size - n_missing
+    better = False
     middle = limits.monotone
     for side in range(1 if n_missing == 0 else 2):
         for p in range(costs.shape[0]):
@@ -434,7 +477,9 @@ def sweep_absolute(
             if limits.monotone and not allowed(costs[p, 1], costs[p, 5], bounds):
                 continue
             record(found, score, np.int64(keys[p - 1] >> _CODE), np.int64(keys[p] >> _CODE), side, n_left)
-            found[LEVEL], found[TIE], better = level, tie, True
+            found[LEVEL] = level
+            found[TIE] = tie
+            better = True
     return better
 
 
@@ -455,7 +500,8 @@ def _pass(
     """
     for k in range(tree.shape[0]):
         tree[k, 0] = tree[k, 1] = 0.0
-    w_all, wy_all = 0.0, 0.0
+    w_all = 0.0
+    wy_all = 0.0
     centre = ordered[ordered.shape[0] // 2, o]
     step = 1 if stop > first else -1
     n_ahead = ahead_stop - ahead_first
@@ -470,7 +516,9 @@ def _pass(
         if t >= 0 or t == -1:
             at_rank, w_below, wy_below = _rank_of(tree, 0.5 * w_all * (1.0 - _TIE))
             median = ordered[at_rank, o]
-            here = first if t < 0 and step > 0 else first + 1 if t < 0 else p + 1 if step > 0 else p
+            here = p + 1 if step > 0 else p
+            if t < 0:
+                here = first if step > 0 else first + 1
             costs[here, at] += median * w_below - wy_below + (wy_all - wy_below) - median * (w_all - w_below)
             costs[here, at + 1] = median
             costs[here, at + 2] = w_all
@@ -496,7 +544,9 @@ def _rank_of(tree: Array, share: float) -> tuple[int, float, float]:
     step = 1
     while 2 * step < n:
         step *= 2
-    at, w, wy = 0, 0.0, 0.0
+    at = 0
+    w = 0.0
+    wy = 0.0
     while step > 0:
         if at + step < n and w + tree[at + step, 0] < share:
             at += step

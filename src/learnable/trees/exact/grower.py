@@ -54,7 +54,9 @@ def _walk(nodes: NodeStore, max_leaves: int) -> tuple[list[int], list[tuple[floa
 
     Returns the nodes in order of creation, those that wait in order of gain, and how many leaves are left.
     """
-    order, waiting, n_left = [0], [], max_leaves - 1
+    order = [0]
+    waiting = []
+    n_left = max_leaves - 1
     if nodes.feature[0] >= 0:
         waiting.append((-float(nodes.gain[0]), 0))
     while waiting and n_left > 0:
@@ -139,7 +141,9 @@ def grow(
 
 def _open(nodes: NodeStore, batch: Any, space: Workspace, columns: Columns, target: Target) -> None:
     """Compute sums, values and impurities of new nodes, and the best split of each; what has none stays a leaf."""
-    begin, end, limits = nodes.begin[batch], nodes.end[batch], space.limits
+    begin = nodes.begin[batch]
+    end = nodes.end[batch]
+    limits = space.limits
     totals, value, impurity, pure = space.summarise(begin, end, target.width)
     weight = totals[:, -1]
     if limits.monotone:
@@ -158,7 +162,8 @@ def _open(nodes: NodeStore, batch: Any, space: Workspace, columns: Columns, targ
     taken = np.flatnonzero(gain > -np.inf)
     column = found[taken, COLUMN].astype(np.int32)
     threshold = space.thresholds(columns.categorical, found[taken])
-    cut, to_left = found[taken, CUT], found[taken, MISSING_LEFT]
+    cut = found[taken, CUT]
+    to_left = found[taken, MISSING_LEFT]
     nodes.write(some[taken], feature=column, cut=cut, threshold=threshold, missing_left=to_left, gain=gain[taken])
     if columns.categorical.any():
         nodes.set_categories(some[taken], columns.categorical[column], columns.n_codes[column], sets[taken])
@@ -169,7 +174,8 @@ def _divide(
 ) -> NDArray[np.int64]:
     """Divide the rows of the chosen nodes and return their children, pair by pair."""
     middle = np.empty(len(chosen), np.int64)
-    begin, end = nodes.begin[chosen], nodes.end[chosen]
+    begin = nodes.begin[chosen]
+    end = nodes.end[chosen]
     words = nodes.sets_of(chosen, space.n_words)
     divide(
         space.columns, space.sparse, space.categories[0], space.rows, space.spare, space.scratch[0].code, begin, end,
@@ -191,7 +197,8 @@ def _clip(value: Array, bounds: Array, target: Target) -> None:
 
 def _bound_children(nodes: NodeStore, chosen: Any, space: Workspace, target: Target, rule: GrowthRule) -> None:
     """Let the middle of both values bound the children of a split by a constrained column."""
-    left, right = nodes.left[chosen], nodes.right[chosen]
+    left = nodes.left[chosen]
+    right = nodes.right[chosen]
     values = np.empty((2, len(chosen)))
     at = 1 if target.n_classes[0] == 2 else 0
     for side, child in enumerate((left, right)):
@@ -200,7 +207,8 @@ def _bound_children(nodes: NodeStore, chosen: Any, space: Workspace, target: Tar
         values[side] = np.clip(value[:, at], *nodes.bounds[chosen].T)
     middle = values.mean(axis=0)
     sign = np.asarray(rule.monotonic)[nodes.feature[chosen]]
-    rising, falling = sign > 0, sign < 0
+    rising = sign > 0
+    falling = sign < 0
     nodes.bounds[left[rising], 1] = nodes.bounds[right[rising], 0] = middle[rising]
     nodes.bounds[left[falling], 0] = nodes.bounds[right[falling], 1] = middle[falling]
 

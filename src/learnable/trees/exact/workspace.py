@@ -33,7 +33,10 @@ _FEW_CODES = 4096  # columns with up to so many codes may be summed by code
 _WORTH_A_THREAD = 1 << 18  # rows times columns
 _LONG = 1 << 23  # rows times columns: a tenth of a second
 _MOST_KNOWN = 128  # depth up to which constant columns are remembered
-_SMALL_NODE, _SMALL_TABLE, _LARGE_COPY = 1024, 1 << 14, 1 << 28  # rows, rows, bytes
+# rows, rows, bytes
+_SMALL_NODE = 1024
+_SMALL_TABLE = 1 << 14
+_LARGE_COPY = 1 << 28
 
 
 class CodeTable(NamedTuple):
@@ -112,29 +115,37 @@ class Workspace:
     def __init__(
         self, columns: Columns, target: Target, rule: GrowthRule, used: NDArray[np.int32], n_threads: int, stop: Any
     ) -> None:
-        c, d, n = columns, columns.n_columns, len(used)
+        c = columns
+        d = columns.n_columns
+        n = len(used)
         self.columns = CodeTable(c.codes, c.n_codes, c.offset, c.low, c.high)
         self.sparse = SparseCodes(c.entries, c.rows, c.start, c.zero) if c.sparse else None
         self.goal = Goal(target.kind, target.labels, target.y, target.hessian, target.weight, target.n_classes)
         self.limits = limits_of(target, rule, used, d)
         self.drawn = True if rule.splitter == "random" else None  # kernels drop what None guards
-        self.n_channels, self.is_general = target.n_channels, target.family == SUMS
+        self.n_channels = target.n_channels
+        self.is_general = target.family == SUMS
         self.n_words = (int(c.n_codes[c.categorical].max(initial=0)) + 31) // 32
-        self.rows, self.spare, self.stop = used, np.empty(n, np.int32), stop
+        self.rows = used
+        self.spare = np.empty(n, np.int32)
+        self.stop = stop
         self.n_threads = max(1, n_threads)
         self.origin: NDArray[np.int32] | None = None
-        self.payload, self.pair = target.payload(), target.pairs()
+        self.payload = target.payload()
+        self.pair = target.pairs()
         self.packed = np.empty(n, np.uint32) if target.family in (TWO, CLASSES) else None
         self.pairs = np.empty((n, 2)) if target.family == PAIRS else None
         is_absolute = target.family == ABSOLUTE_ERROR
         m = target.n_outputs if is_absolute else 0
-        self.rank, self.ordered = np.empty((n if m else 0, m), np.int32), np.empty((n if m else 0, m))
+        self.rank = np.empty((n if m else 0, m), np.int32)
+        self.ordered = np.empty((n if m else 0, m))
         self.scratch = [self._new_scratch(c, n) for _ in range(self.n_threads)]
         self.categories = [self._new_categories(c) for _ in range(self.n_threads)]
         self.absolute = [self._new_absolute(n) if m else None for _ in range(self.n_threads)]
 
     def _new_scratch(self, columns: Columns, n: int) -> Scratch:
-        d, channels = columns.n_columns, self.n_channels
+        d = columns.n_columns
+        channels = self.n_channels
         n_few = min(int(columns.n_codes.max(initial=0)), _FEW_CODES) + 2
         return Scratch(
             np.empty(n, np.uint32),
@@ -153,9 +164,11 @@ class Workspace:
     def _new_categories(self, columns: Columns) -> Categories | None:
         if not columns.categorical.any():
             return None
-        most, k = int(columns.n_codes[columns.categorical].max()), self.n_channels
+        most = int(columns.n_codes[columns.categorical].max())
+        k = self.n_channels
         position, present, rank, spare = np.empty((4, most), np.int64)
-        profile, moments = np.empty((most, k)), np.empty((3 + k, k))
+        profile = np.empty((most, k))
+        moments = np.empty((3 + k, k))
         return Categories(
             columns.categorical, self.goal, position, profile, present, rank, spare, np.empty(most), moments
         )
@@ -165,7 +178,8 @@ class Workspace:
 
     def bring_together(self, n_nodes: int) -> None:
         """Once nodes are small, copy the table in the order of the nodes: then a node's codes lie side by side."""
-        n, d = len(self.rows), len(self.columns.n_codes)
+        n = len(self.rows)
+        d = len(self.columns.n_codes)
         codes = self.columns.codes
         scattered = self.origin is None and self.sparse is None and n < _SMALL_NODE * n_nodes
         if not scattered or n < _SMALL_TABLE or n * d * codes.itemsize > _LARGE_COPY:
@@ -189,12 +203,16 @@ class Workspace:
     def summarise(self, begin: Any, end: Any, width: int) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         """Return sums, values and impurities of nodes, and whether they are pure."""
         m = len(begin)
-        totals, value = np.empty((m, self.n_channels)), np.empty((m, width))
-        impurity, pure = np.empty(m), np.empty(m, bool)
+        totals = np.empty((m, self.n_channels))
+        value = np.empty((m, width))
+        impurity = np.empty(m)
+        pure = np.empty(m, bool)
         centres = np.empty((m, self.rank.shape[1]))
         if self.rank.size:
             n = len(self.rows)
-            order, spare, mass = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+            order = np.empty(n, np.int64)
+            spare = np.empty(n, np.int64)
+            mass = np.empty(n)
             rank_level(self.goal.y, self.rows, begin, end, self.rank, self.ordered, order, spare)
             medians(self.goal.weight, self.rows, begin, end, self.rank, self.ordered, mass, centres)
         lam = self.limits.reg_lambda
@@ -204,7 +222,8 @@ class Workspace:
     def search(self, level: Level) -> tuple[Array, NDArray[np.uint32]]:
         """Return the best split of every open node (positions of `_sweeps`), and its set of categories."""
         self._bring_into_order(level)
-        d, m = len(self.columns.n_codes), len(level.begin)
+        d = len(self.columns.n_codes)
+        m = len(level.begin)
         all_columns = self.limits.max_features >= d
         size = d if all_columns else m
         work = int((level.end - level.begin).sum()) * self.limits.max_features
@@ -230,9 +249,11 @@ class Workspace:
         for found, sets in results[1:]:  # in the order of the columns: of equals the first wins
             better = found[:, SCORE] > best[:, SCORE]
             if self.rank.size:
-                here, top = found[:, LEVEL], best[:, LEVEL]
+                here = found[:, LEVEL]
+                top = best[:, LEVEL]
                 better = (here > top) | ((here == top) & (found[:, TIE] > best[:, TIE]))
-            best[better], best_sets[better] = found[better], sets[better]
+            best[better] = found[better]
+            best_sets[better] = sets[better]
         return best, best_sets
 
     def gains(self, level: Level, impurity: Array, score: Array) -> Array:

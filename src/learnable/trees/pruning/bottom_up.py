@@ -87,7 +87,8 @@ def prune(
         pruned = prune_generic(grown, lambda candidate: float(estimate(_with_tree(tree, name, candidate), X, y)))
         return _with_tree(tree, name, pruned)
     rows = _read_rows(tree, X, y, sample_weight)
-    n_classes, m = grown.value.shape[1], len(rows.y)
+    n_classes = grown.value.shape[1]
+    m = len(rows.y)
     if estimate == "reduced-error":
         return _with_tree(tree, name, prune_tree(grown, rows, lambda error, n_nodes: error))
     n_questions = count_questions(rows.X)
@@ -130,7 +131,8 @@ def prune_tree(tree: Trees, rows: PruningRows, estimate: Callable[[float, int], 
     """
     work = _Draft(tree)
     nodes = (tree.feature, tree.threshold, work.left, work.right, tree.missing_left, tree.category, tree.bits)
-    n_classes, total = tree.value.shape[1], rows.weight.sum()
+    n_classes = tree.value.shape[1]
+    total = rows.weight.sum()
     ends = tree.apply(rows.X)[:, 0]
     here: dict[int, NDArray[np.int64]] = {}
     order = np.argsort(ends, kind="stable")
@@ -138,21 +140,26 @@ def prune_tree(tree: Trees, rows: PruningRows, estimate: Callable[[float, int], 
     for part in np.split(order, cuts):
         here[int(ends[part[0]])] = part
     nobody = np.empty(0, dtype=np.int64)
-    size, wrong = np.ones(tree.n_nodes, dtype=np.int64), np.zeros(tree.n_nodes)
+    size = np.ones(tree.n_nodes, dtype=np.int64)
+    wrong = np.zeros(tree.n_nodes)
     for j in np.flatnonzero(tree.left < 0).tolist():
         wrong[j] = errors_below(*rows, here.get(j, nobody), j, work.label, nodes)
-    all_nodes, all_wrong = tree.n_nodes, float(wrong.sum())
+    all_nodes = tree.n_nodes
+    all_wrong = float(wrong.sum())
 
     def value_of(option: tuple[float, int, int, int], j: int) -> float:
         return estimate((all_wrong - wrong[j] + option[0]) / total, all_nodes - size[j] + option[1])
 
     for j in range(tree.n_nodes - 1, -1, -1):  # children before parents
-        a, b = int(tree.left[j]), int(tree.right[j])
+        a = int(tree.left[j])
+        b = int(tree.right[j])
         options = []  # (errors, nodes, kind, label or child), from the preferred one
         if a >= 0:
-            of_a, of_b = here.pop(a, nobody), here.pop(b, nobody)
+            of_a = here.pop(a, nobody)
+            of_b = here.pop(b, nobody)
             here[j] = np.concatenate([of_a, of_b])
-            wrong[j], size[j] = wrong[a] + wrong[b], 1 + size[a] + size[b]
+            wrong[j] = wrong[a] + wrong[b]
+            size[j] = 1 + size[a] + size[b]
         counts = np.zeros(n_classes)
         mine = here.get(j, nobody)
         known = mine[rows.y[mine] >= 0]
@@ -170,8 +177,10 @@ def prune_tree(tree: Trees, rows: PruningRows, estimate: Callable[[float, int], 
         values = [value_of(option, j) for option in options]
         good = [o for o, v in zip(options, values, strict=True) if v <= min(values) + _TIE]
         errors, n_nodes, kind, what = min(good, key=lambda option: option[1])
-        all_wrong, all_nodes = all_wrong - wrong[j] + errors, all_nodes - size[j] + n_nodes
-        wrong[j], size[j] = errors, n_nodes
+        all_wrong = all_wrong - wrong[j] + errors
+        all_nodes = all_nodes - size[j] + n_nodes
+        wrong[j] = errors
+        size[j] = n_nodes
         work.replace(j, kind, what)
     return work.rebuild()
 
@@ -204,15 +213,20 @@ class _Draft:
 
     def __init__(self, tree: Trees) -> None:
         self.tree = tree
-        self.left, self.right = tree.left.copy(), tree.right.copy()
+        self.left = tree.left.copy()
+        self.right = tree.right.copy()
         self.label = np.argmax(tree.value, axis=1).astype(np.int64)
         self.parent = tree.parents()
         self.root = 0
 
     def copy(self) -> _Draft:
         twin = object.__new__(_Draft)
-        twin.tree, twin.parent, twin.root = self.tree, self.parent.copy(), self.root
-        twin.left, twin.right, twin.label = self.left.copy(), self.right.copy(), self.label.copy()
+        twin.tree = self.tree
+        twin.parent = self.parent.copy()
+        twin.root = self.root
+        twin.left = self.left.copy()
+        twin.right = self.right.copy()
+        twin.label = self.label.copy()
         return twin
 
     def replace(self, j: int, kind: int, what: int) -> None:
@@ -232,7 +246,9 @@ class _Draft:
 
     def rebuild(self) -> Trees:
         """Return the draft as a tree of its own, numbered depth first."""
-        tree, order, stack = self.tree, [], [self.root]
+        tree = self.tree
+        order = []
+        stack = [self.root]
         while stack:
             j = stack.pop()
             order.append(j)

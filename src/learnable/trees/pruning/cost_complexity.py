@@ -85,15 +85,20 @@ def pruning_path(tree: Trees, cost: Any = "impurity") -> PruningPath:
     >>> path.alphas.round(3), path.n_leaves
     (array([0.   , 0.125, 5.062]), array([3, 2, 1]))
     """
-    costs, n = node_costs(tree, cost), tree.n_nodes
+    costs = node_costs(tree, cost)
+    n = tree.n_nodes
     if tree.n_trees != 1:
         raise ParameterError(f"pruning_path: needs one tree; got {tree.n_trees}. Pass trees.tree(t).")
-    branch, leaves = np.empty(n), np.empty(n, dtype=np.int64)
+    branch = np.empty(n)
+    leaves = np.empty(n, dtype=np.int64)
     sum_branches(tree.left, tree.right, costs, branch, leaves)
-    whole, n_leaves = branch[0], leaves[0]
+    whole = branch[0]
+    n_leaves = leaves[0]
     size = 1 << max(0, n - 1).bit_length()
-    order, counts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    alphas, after = np.empty(n), np.empty(n)
+    order = np.empty(n, dtype=np.int64)
+    counts = np.empty(n, dtype=np.int64)
+    alphas = np.empty(n)
+    after = np.empty(n)
     steps = prune_weakest(
         tree.left, tree.right, tree.parents(), costs, branch, leaves, np.full(2 * size, np.inf),
         np.empty(n + 1, dtype=np.int64), order, alphas, after, counts,
@@ -116,7 +121,8 @@ def cut(tree: Trees, leaf: NDArray[np.bool_]) -> Trees:
     for depth_nodes in _by_depth(tree):
         above = parent[depth_nodes]
         alive[depth_nodes] = alive[above] & ~leaf[above]
-    left, right = np.where(leaf, -1, tree.left), np.where(leaf, -1, tree.right)
+    left = np.where(leaf, -1, tree.left)
+    right = np.where(leaf, -1, tree.right)
     return renumbered(tree, np.flatnonzero(alive), left, right, tree.value[alive])
 
 
@@ -251,10 +257,12 @@ def _loss_of_pairs(loss: Any, tree: Trees, test: Any, rows: NDArray[np.int64], n
 def _losses_along(fold: tuple[Trees, PruningPath, Array, float], alphas: Array) -> Array:
     """Return the mean loss of T_λ on the rows left out, for each λ: node t is a leaf from its own λ to that above."""
     tree, path, losses, weight = fold
-    gone, parent = np.full(tree.n_nodes, np.inf), tree.parents()
+    gone = np.full(tree.n_nodes, np.inf)
+    parent = tree.parents()
     for nodes in _by_depth(tree):
         gone[nodes] = np.minimum(gone[parent[nodes]], path.collapse[parent[nodes]])
-    first, last = np.searchsorted(alphas, path.collapse), np.searchsorted(alphas, gone)
+    first = np.searchsorted(alphas, path.collapse)
+    last = np.searchsorted(alphas, gone)
     change = np.zeros(len(alphas) + 1)
     once = first < last
     np.add.at(change, first[once], losses[once])
@@ -264,7 +272,8 @@ def _losses_along(fold: tuple[Trees, PruningPath, Array, float], alphas: Array) 
 
 def _by_depth(tree: Trees) -> list[NDArray[np.int64]]:
     """Return the nodes of each depth, without the root."""
-    found, here = [], np.array([0])
+    found = []
+    here = np.array([0])
     while (inner := here[tree.left[here] >= 0]).size:
         here = np.sort(np.r_[tree.left[inner], tree.right[inner]].astype(np.int64))
         found.append(here)
@@ -274,7 +283,8 @@ def _by_depth(tree: Trees) -> list[NDArray[np.int64]]:
 def _without_ties(alphas: Array, width: float) -> Array:
     """Return the λ of the steps, never falling, those that only rounding separates made equal."""
     alphas = np.maximum.accumulate(np.maximum(alphas, 0.0))
-    fresh, last = np.zeros(len(alphas), dtype=bool), -np.inf
+    fresh = np.zeros(len(alphas), dtype=bool)
+    last = -np.inf
     for step, alpha in enumerate(alphas.tolist()):
         fresh[step] = alpha - last > width
         last = alpha if fresh[step] else last

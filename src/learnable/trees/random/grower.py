@@ -172,7 +172,9 @@ def grow_random(
         memory = _allocate(shape, limits, target.width)
     n = len(used)
     rows = Rows(memory.rows.number[:n], memory.rows.y[:n], memory.rows.weight[:n])
-    rows.number[:], rows.y[:], rows.weight[:] = used, _targets(target, limits, used), target.weight[used]
+    rows.number[:] = used
+    rows.y[:] = _targets(target, limits, used)
+    rows.weight[:] = target.weight[used]
     own = memory._replace(rows=rows)
     own.stack.seed[0] = seed % 2**64
     leaf_of_row = np.full(values.n_rows, -1, np.int32)

@@ -133,13 +133,19 @@ def _bend(a, b, va, vb, torque):  # type: ignore[no-untyped-def]
 def _swing(state, torque):  # type: ignore[no-untyped-def]
     """Acrobot: one Runge–Kutta step of a fifth of a second."""
     h = 0.2
-    a, b, va, vb = state[0], state[1], state[2], state[3]
+    a = state[0]
+    b = state[1]
+    va = state[2]
+    vb = state[3]
     p1, q1 = _bend(a, b, va, vb, torque)
-    va2, vb2 = va + h / 2.0 * p1, vb + h / 2.0 * q1
+    va2 = va + h / 2.0 * p1
+    vb2 = vb + h / 2.0 * q1
     p2, q2 = _bend(a + h / 2.0 * va, b + h / 2.0 * vb, va2, vb2, torque)
-    va3, vb3 = va + h / 2.0 * p2, vb + h / 2.0 * q2
+    va3 = va + h / 2.0 * p2
+    vb3 = vb + h / 2.0 * q2
     p3, q3 = _bend(a + h / 2.0 * va2, b + h / 2.0 * vb2, va3, vb3, torque)
-    va4, vb4 = va + h * p3, vb + h * q3
+    va4 = va + h * p3
+    vb4 = vb + h * q3
     p4, q4 = _bend(a + h * va3, b + h * vb3, va4, vb4, torque)
     state[0] = _wrap(a + h / 6.0 * (va + 2.0 * va2 + 2.0 * va3 + va4))
     state[1] = _wrap(b + h / 6.0 * (vb + 2.0 * vb2 + 2.0 * vb3 + vb4))

@@ -101,7 +101,9 @@ class Diagnosis:
             )
         }  # fmt: skip
         if len(self.curve) > 1:
-            step, mean, spread = self.curve[:, 0], self.curve[:, 1], self.curve[:, 2]
+            step = self.curve[:, 0]
+            mean = self.curve[:, 1]
+            spread = self.curve[:, 2]
             found["returns"] = function_bands(
                 step, mean, {"± one deviation of episodes": (mean - spread, mean + spread)},
                 title="Return in evaluations", x_label="step", y_label="return",

@@ -107,9 +107,12 @@ def _acrobot(state: Array) -> list[Markup]:
     x = _WIDTH / 2
     y = _HEIGHT / 2
     r = 36.0
-    a, b = state[0], state[0] + state[1]
-    x1, y1 = x + r * math.sin(a), y + r * math.cos(a)
-    x2, y2 = x1 + r * math.sin(b), y1 + r * math.cos(b)
+    a = state[0]
+    b = state[0] + state[1]
+    x1 = x + r * math.sin(a)
+    y1 = y + r * math.cos(a)
+    x2 = x1 + r * math.sin(b)
+    y2 = y1 + r * math.cos(b)
     return [
         _line(60.0, y - r, _WIDTH - 60, y - r, 1.0, MUTED),
         _line(x, y, x1, y1, 6.0, ACCENT),
