@@ -125,3 +125,23 @@ def test_damaged_input_is_refused():
         ess_quantile(np.zeros((2, 9)), 1)
     with pytest.raises(DataError, match="ebfmi"):
         ebfmi(np.zeros(4))
+
+
+@pytest.mark.parametrize(("phi", "n"), [(0.0, 300), (0.9, 300), (-0.6, 301), (0.5, 9), (0.5, 7), (0.995, 300)])
+def test_lags_one_by_one_give_what_fourier_transforms_give(phi, n):
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(5, 4, n))
+    for t in range(1, n):
+        x[:, :, t] += phi * x[:, :, t - 1]
+    x[1] += 1e6
+    halves = dg._split(x)
+    m = halves.shape[1]
+    tau = np.empty(5)
+    dg.initial_times(halves, n, np.empty(m), np.empty(halves.shape[1:]), tau)
+    wanted = dg._times_by_fourier(halves)
+    np.testing.assert_allclose(tau, wanted, rtol=1e-8, atol=1e-8)
+    few = np.empty(5)
+    dg.initial_times(halves, 6, np.empty(m), np.empty(halves.shape[1:]), few)
+    given_up = few == -2.0
+    np.testing.assert_array_equal(few[~given_up], tau[~given_up])
+    assert given_up.all() or phi < 0.9

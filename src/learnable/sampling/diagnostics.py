@@ -25,12 +25,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
 from ..core.errors import DataError
+from ..core.jit import ieee_kernel
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
 
 Array = NDArray[np.float64]
 
 #: Parameters that are looked at together: few enough that their spectra stay in the processor's cache.
 _AT_A_TIME = 8
+_FIRST = np.zeros(1, dtype=np.intp)
+#: Lags that are looked at one by one before Fourier transforms give all of them.
+_MOST_LAGS = 100
 #: Probabilities of a normal variable within one standard deviation: the width of a Monte Carlo error.
 _ONE_SD = (0.15865525393145705, 0.8413447460685429)
 
@@ -272,8 +276,8 @@ def _scores_by_order(ordered: Array, order: NDArray[np.intp]) -> Array:
         sorted_scores[ties[0] : ties[0] + 2] = ndtri((ties[0] + 1.5 - 0.375) / (S + 0.25))
         scores[order] = sorted_scores
     else:
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        ends = np.r_[starts[1:], S]
+        starts = np.concatenate([_FIRST, 1 + np.flatnonzero(ordered[1:] != ordered[:-1])])
+        ends = np.append(starts[1:], S)
         mean_rank = (starts + 1 + ends) / 2
         scores[order] = np.repeat(ndtri((mean_rank - 0.375) / (S + 0.25)), ends - starts)
     return scores
@@ -305,6 +309,76 @@ def _plain_ess(halves: Array) -> Array:
     k, m, n = halves.shape
     if n < 3:
         return np.full(k, np.nan)
+    halves = np.ascontiguousarray(halves)
+    tau = np.empty(k)
+    initial_times(halves, _MOST_LAGS, np.empty(m), np.empty((m, n)), tau)
+    if (far := np.flatnonzero(tau < 0)).size:
+        tau[far] = _times_by_fourier(halves[far])
+    S = m * n
+    undefined = (halves == halves[:, :1, :1]).all(axis=(1, 2)) | ~np.isfinite(halves).all(axis=(1, 2))
+    return np.where(undefined, np.nan, S / np.maximum(tau, 1 / np.log10(S)))
+
+
+@ieee_kernel
+def initial_times(halves: Array, most: int, means: Array, centred: Array, tau: Array) -> None:
+    """OUT tau (k,): τ of chains (k, m, n) by Geyer's initial monotone sequence, lag by lag; −2 if `most` are too few.
+
+    Chains that mix need few lags, which take less time than the Fourier transforms of the twin `_times_by_fourier`.
+    Scratch means (m,), centred (m, n).
+    """
+    k, m, n = halves.shape
+    last = max(0, (n - 4) // 2)  # the last pair of lags that is looked at
+    for j in range(k):
+        overall = 0.0
+        for c in range(m):
+            mean = 0.0
+            for i in range(n):
+                mean += halves[j, c, i]
+            mean /= n
+            means[c] = mean
+            overall += mean / m
+            for i in range(n):
+                centred[c, i] = halves[j, c, i] - mean
+        spread = 0.0
+        for c in range(m):
+            spread += (means[c] - overall) ** 2
+        start = _lagged(centred, 0) / n
+        within = start * n / (n - 1)
+        total = start + (spread / (m - 1) if m > 1 else 0.0)
+        found, least, at = 0.0, np.inf, 0
+        while True:
+            even = 1.0 if at == 0 else 1.0 - (within - _lagged(centred, 2 * at) / n) / total
+            pair = even + 1.0 - (within - _lagged(centred, 2 * at + 1) / n) / total
+            if not pair > 0.0 or at == last:
+                break
+            least = min(least, pair)
+            found += least
+            at += 1
+            if 2 * at > most:
+                break
+        if 2 * at > most and at <= last and pair > 0.0:
+            tau[j] = -2.0
+            continue
+        if not pair >= 0.0:
+            even = even if even > 0.0 else 0.0
+        tau[j] = -1.0 + 2.0 * found + even
+
+
+@ieee_kernel
+def _lagged(x: Array, lag: int) -> float:
+    """Return the mean over chains (m, n) of Σ xᵢxᵢ₊ₗ."""
+    total = 0.0
+    for c in range(x.shape[0]):
+        first = x[c, : x.shape[1] - lag]
+        second = x[c, lag:]
+        for i in range(first.size):
+            total += first[i] * second[i]
+    return float(total / x.shape[0])
+
+
+def _times_by_fourier(halves: Array) -> Array:
+    """Return τ of each parameter from all lags at once."""
+    _, m, n = halves.shape
     mean = halves.mean(axis=2)
     spectrum = _spectrum(halves - mean[:, :, None]).mean(axis=1)
     covariance = scipy.fft.irfft(spectrum, axis=1)[:, :n] / n
@@ -312,10 +386,7 @@ def _plain_ess(halves: Array) -> Array:
     total = covariance[:, :1] + (mean.var(axis=1, ddof=1)[:, None] if m > 1 else 0.0)
     rho = 1 - (within - covariance) / total
     rho[:, 0] = 1.0
-    tau = np.array([_autocorrelation_time(row) for row in rho])
-    S = m * n
-    undefined = (halves == halves[:, :1, :1]).all(axis=(1, 2)) | ~np.isfinite(halves).all(axis=(1, 2))
-    return np.where(undefined, np.nan, S / np.maximum(tau, 1 / np.log10(S)))
+    return np.array([_autocorrelation_time(row) for row in rho])
 
 
 def _autocorrelation_time(rho: Array) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ...core.threads import one_thread_blas
 from ...data.blocks import map_reduce, unsigned
 from ..systems.moments import provisional_mean
 from ._kernels import (
@@ -314,7 +315,11 @@ class DenseDesign:
         vectors = np.ascontiguousarray(scaled.T)
 
         def of_columns(part: slice) -> None:
-            column_dots(self.X.T[part], vectors, out[part])
+            if len(vectors) == 1:  # BLAS takes 6.7 ms for 100,000 × 200, the compiled loop 9.5
+                with one_thread_blas():
+                    np.matmul(self.X.T[part], vectors[0], out=out[part, 0])
+            else:
+                column_dots(self.X.T[part], vectors, out[part])
 
         def of_rows(rows: slice) -> Array:
             total = np.zeros((len(vectors), d))

@@ -144,6 +144,7 @@ class WorkingSet:
         self.columns: Rows = np.zeros(0, dtype=np.intp)
         self.model: Quadratic | None = None
         self.last_l1: Array | None = None
+        self.guided = False  # whether few of the rows have said which columns matter
         self.trail: list[tuple[Penalty, Array]] = []  # the last two penalties and the working coefficients there
         self.in_set = np.zeros(design.shape[0], dtype=bool)
         first = np.zeros(0, dtype=np.intp)
@@ -189,6 +190,7 @@ class WorkingSet:
         self._foresee(penalty)
         if strong is None and not len(self.columns):
             strong = self._rough_columns(penalty, progress)
+            self.guided = strong is not None
         n_epochs = 0
         stopped = False
         stalled = 0
@@ -297,7 +299,8 @@ class WorkingSet:
         wrong = int(np.count_nonzero(size > l1))
         present = len(self.columns)
         first = max(_FIRST, len(alive) // _FIRST_SHARE)
-        number = max(max(first, int(_SPARE * support)) - present, min(wrong, max(first, int(_GROWTH * present))))
+        enough = int(_SPARE * support) if self.guided else max(first, int(_SPARE * support))
+        number = max(enough - present, min(wrong, max(first, int(_GROWTH * present))))
         if number >= len(outside):
             return outside
         distance = (l1 - gap.tau * size) / norm[outside]
