@@ -182,7 +182,8 @@ def margin(shown: Shown) -> list[Markup]:
 
 
 def _widened(column: Array) -> tuple[float, float]:
-    low, high = float(column.min()), float(column.max())
+    low = float(column.min())
+    high = float(column.max())
     room = 0.06 * (high - low or 1.0)
     return low - room, high + room
 

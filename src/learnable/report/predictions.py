@@ -123,7 +123,8 @@ def _scores(shown: Shown, probabilities: Any, known: Any, n_labels: int) -> Arra
 def curve(shown: Shown) -> list[Markup]:
     """Return the predicted function of one column, with its band where the model has one, and the rows."""
     rows = shown.need_rows("its curve")
-    low, high = float(np.nanmin(rows)), float(np.nanmax(rows))
+    low = float(np.nanmin(rows))
+    high = float(np.nanmax(rows))
     margin = 0.05 * (high - low or 1.0)
     grid = np.linspace(low - margin, high + margin, _GRID)[:, None]
     asked = like(shown.X, grid)

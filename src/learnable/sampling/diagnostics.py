@@ -345,7 +345,9 @@ def initial_times(halves: Array, most: int, means: Array, centred: Array, tau: A
         start = _lagged(centred, 0) / n
         within = start * n / (n - 1)
         total = start + (spread / (m - 1) if m > 1 else 0.0)
-        found, least, at = 0.0, np.inf, 0
+        found = 0.0
+        least = np.inf
+        at = 0
         while True:
             even = 1.0 if at == 0 else 1.0 - (within - _lagged(centred, 2 * at) / n) / total
             pair = even + 1.0 - (within - _lagged(centred, 2 * at + 1) / n) / total
