@@ -101,6 +101,27 @@ def test_a_full_disk_costs_the_file_of_events_and_not_the_events(tmp_path, monke
     assert [event["kind"] for event in told] == ["finish", "end"]
 
 
+def test_listeners_are_let_go_when_the_server_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_LOOK", 0.01)
+
+    async def work():
+        run = Run(tmp_path, {"kind": "compare"})
+        heard = []
+
+        async def listen():
+            async for _, event in run.follow():
+                heard.append(event)
+
+        listener = asyncio.create_task(listen())
+        await run.tell({"kind": "stage", "text": "one"})
+        await asyncio.sleep(0.05)
+        run.closing = True
+        await asyncio.wait_for(listener, 5.0)
+        return heard
+
+    assert [event["kind"] for event in asyncio.run(work()) if event] == ["stage"]
+
+
 def test_an_unfinished_run_of_an_earlier_server_keeps_what_it_told(tmp_path):
     store = Store(tmp_path / "session")
     folder = store.folder / "runs" / ("0" * 12)

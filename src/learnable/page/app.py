@@ -277,7 +277,8 @@ class Page:
                 yield "retry: 1000\n\n"
                 async for number, event in run.follow(start):
                     yield ": \n\n" if event is None else f"id: {number}\ndata: {json.dumps(event)}\n\n"
-                yield f"event: over\ndata: {json.dumps(run.public())}\n\n"
+                if run.is_over:  # otherwise the server is about to end
+                    yield f"event: over\ndata: {json.dumps(run.public())}\n\n"
             finally:
                 self.listeners -= 1
 

@@ -26,7 +26,8 @@ from .store import RefusedError, Store, Table, plain_name, read_json, write_json
 
 _LINE: Final = 2**25  # bytes of an event
 _GRACE: Final = 30.0  # seconds beyond its limit after which a run's process is ended
-_HEARTBEAT: Final = 15.0  # seconds between signs of life for a listener
+_HEARTBEAT: Final = 15  # seconds between signs of life for a listener
+_LOOK: Final = 1.0  # seconds between looks whether the server is about to end
 _SIGNALS: Final = {9: "its process was killed, perhaps because memory ran out", 11: "its process crashed"}
 #: What a run may leave for its owner, and the name under which it is kept.
 FILES: Final = {
@@ -58,6 +59,7 @@ class Run:
         self.reason: str | None = None
         self.process: asyncio.subprocess.Process | None = None
         self.temporary: str | None = None
+        self.closing = False
         self._news = asyncio.Condition()
         self._log: Any = None
 
@@ -97,12 +99,15 @@ class Run:
             while number < len(self.events):
                 yield number, self.events[number]
                 number += 1
-            if self.is_over:
-                return
-            async with self._news:
-                if number >= len(self.events) and not self.is_over:
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._news.wait(), _HEARTBEAT)
+            silent = 0
+            while number >= len(self.events) and silent < _HEARTBEAT:
+                if self.is_over or self.closing:
+                    return
+                async with self._news:
+                    if number >= len(self.events) and not self.is_over:
+                        with contextlib.suppress(TimeoutError):
+                            await asyncio.wait_for(self._news.wait(), _LOOK)
+                silent += 1
             if number >= len(self.events):
                 yield number, None
 
@@ -215,11 +220,18 @@ class Runs:
         text = "ending at once" if again else "stopping: the best model so far is judged and kept"
         await run.tell({"kind": "stage", "text": text})
 
+    def hush(self) -> None:
+        """Let those who listen go: the server is about to end."""
+        for run in self.runs.values():
+            run.closing = True
+
     async def close(self) -> None:
         """End all processes."""
         for run in self.runs.values():
             if run.process is not None and not run.is_over:
                 _kill(run.process)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(run.process.wait(), 3.0)
             if run.temporary is not None:
                 shutil.rmtree(run.temporary, ignore_errors=True)
         for task in list(self._tasks):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import webbrowser
 from collections.abc import Callable
@@ -50,9 +51,18 @@ def serve(
             webbrowser.open(address)
         settings = uvicorn.Config(
             page.app, log_level="warning", access_log=False, server_header=False, ws="none", lifespan="on",
-            timeout_graceful_shutdown=2,
+            timeout_graceful_shutdown=3,
         )  # fmt: skip
-        uvicorn.Server(settings).run(sockets=[listening])
+        server = uvicorn.Server(settings)
+        leave = server.handle_exit
+
+        def handle_exit(number: int, frame: Any) -> None:
+            page.runs.hush()  # streams of events would hold the server up
+            leave(number, frame)
+
+        server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
+        with contextlib.suppress(KeyboardInterrupt):  # the usual end
+            server.run(sockets=[listening])
 
 
 def _listening(port: int) -> socket.socket:
