@@ -398,9 +398,14 @@ def check_predictions(fitted, method, source):
         model = LinearOnArrays.of(model)
         call = getattr(model, method)
     found = call(sources[source])
-    if source.startswith("dask"):
+    if source == "dask array":
         assert isinstance(found, da.Array) and found.dtype == expected.dtype
         found = found.compute()
+    elif source == "dask frame":
+        assert isinstance(found, dd.Series if expected.ndim == 1 else dd.DataFrame)
+        assert found.divisions == lazy.divisions and (np.asarray(found._meta).dtype == expected.dtype)
+        assert expected.ndim == 1 or list(found.columns) == model.classes_.tolist()
+        found = found.compute().to_numpy()
     assert found.shape == expected.shape
     if expected.dtype.kind == "f":
         assert np.allclose(found, expected, rtol=1e-12, atol=1e-13)

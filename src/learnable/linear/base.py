@@ -201,7 +201,7 @@ class LinearRegressorModel(LinearModel):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
-            The predicted targets; a lazy Dask array for a Dask collection.
+            The predicted targets; of a Dask array or frame a lazy array or series.
         """
         return self._score_rows(X)
 

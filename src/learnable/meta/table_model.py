@@ -142,7 +142,7 @@ class TableModel(MetaEstimatorMixin, Declared):
         Returns
         -------
         array of shape (n_samples,) or (n_samples, n_targets)
-            Labels or numbers; a lazy Dask array for a Dask collection.
+            Labels or numbers; of a Dask array or frame a lazy array or series.
         """
         if self.threshold is None:
             return self._ask("predict", X)

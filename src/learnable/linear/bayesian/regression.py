@@ -94,7 +94,7 @@ class LinearPosterior(LinearModel):
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows.
         return_std : bool
-            Whether to return a pair of arrays; lazy Dask arrays for a Dask collection.
+            Whether to return a pair of arrays; of a Dask array or frame lazy arrays or series.
         """
         return (self._predict_mean(X), self._predict_std(X)) if return_std else self._predict_mean(X)
 

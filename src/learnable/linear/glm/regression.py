@@ -262,7 +262,7 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
         Returns
         -------
         array of shape (n_samples,)
-            The predicted means; a lazy Dask array for a Dask collection.
+            The predicted means; of a Dask array or frame a lazy array or series.
         """
         scores = self._score_rows(X)
         with np.errstate(over="ignore"):
