@@ -38,7 +38,6 @@ def client():
         yield client
 
 
-@pytest.mark.parametrize("n_parts", [1, 3])
 @pytest.mark.parametrize(
     ("model", "settings"),
     [
@@ -47,11 +46,10 @@ def client():
         (RandomForestRegressor, {"oob_score": True}),
     ],
 )
-def test_a_forest_on_a_cluster_is_that_of_memory(table, client, n_parts, model, settings):
+def test_a_forest_on_a_cluster_is_that_of_memory(table, client, model, settings):
     X, y, w = table
     y = y if model is RandomForestRegressor else np.where(y > 0, "up", "down")
-    rows = -(-300 // n_parts)
-    lazy = [da.from_array(a, chunks=(rows, *a.shape[1:])) for a in (X, y, w)]
+    lazy = [da.from_array(a, chunks=(110, *a.shape[1:])) for a in (X, y, w)]
     settings = {"n_estimators": 25, "random_state": 0, **settings}
     wanted = model(**settings).fit(X, y, w)
     found = model(**settings).fit(*lazy)
