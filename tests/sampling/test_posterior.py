@@ -174,7 +174,7 @@ def test_intervals_cover_and_quantiles_invert_the_cdf(family, n_new):
     drawn = dist.sample(4000, random_state=0)
     np.testing.assert_allclose(drawn.mean(axis=0), dist.mean, atol=6 * dist.std.max() / np.sqrt(4000))
     if family in ("normal", "poisson", "gamma"):
-        low, high = found.predict_interval(X[300:], 0.9).T
+        low, high = found.predict_interval(X[300:], 0.9)
         covered = ((y[300:] >= low) & (y[300:] <= high)).mean()
         assert covered > 0.9 - 4 * np.sqrt(0.09 / n_new)
     if family == "normal":

@@ -112,7 +112,7 @@ def posterior(
     >>> found = posterior(ln.LinearRegression(), X, y, random_state=0)
     >>> found.chains.certificate_.holds, found.chains["coef"].mean(axis=(0, 1)).round(1)
     (True, array([ 1. , -1.9]))
-    >>> low, high = found.predict_interval(X[:3], 0.9).T
+    >>> low, high = found.predict_interval(X[:3], 0.9)
     >>> bool((low < high).all())
     True
     """

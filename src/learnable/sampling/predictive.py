@@ -86,9 +86,10 @@ class Posterior:
             return np.asarray(np.exp(log_softmax(scores, axis=2)).mean(axis=0))
         raise ParameterError(f"Posterior.predict_proba: {type(self.model).__name__} has no classes; use predict_dist.")
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> Array:
-        """Return the ends of central intervals, (n_rows, 2), that hold a new target with this probability."""
-        return self.predict_dist(X).interval(level)
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
+        """Return lower and upper ends of central intervals that hold a new target with this probability."""
+        ends = self.predict_dist(X).interval(level)
+        return ends[:, 0], ends[:, 1]
 
     def log_predictive(self, X: Any, y: Any) -> Array:
         """Return log p(y | x, data) of each row."""
