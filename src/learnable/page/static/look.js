@@ -53,9 +53,10 @@ function threshold({ found, ask, values }) {
   const best = el("button", { type: "button", class: "quiet" }, "Take the cheapest");
   const called = el("span", {}, found.decision?.positive ?? "positive");
   let lines = null;
+  let exact = values.t ? Number(values.t) : null;  // the slider has only hundredths
   const at = () => {
     if (!lines) return;
-    const wanted = Number(slider.value);
+    const wanted = exact ?? Number(slider.value);
     const line = lines.lines.reduce((a, b) => (Math.abs(b.threshold - wanted) < Math.abs(a.threshold - wanted) ? b : a));
     shown.textContent = line.threshold.toFixed(2);
     slider.setAttribute("aria-valuetext", `${line.threshold.toFixed(2)}: ${line.false_alarms} false alarms, ${line.missed} missed`);
@@ -76,7 +77,10 @@ function threshold({ found, ask, values }) {
     fill(called, named(lines.positive, 30));
     at();
   };
-  slider.addEventListener("input", at);
+  slider.addEventListener("input", () => {
+    exact = null;
+    at();
+  });
   slider.addEventListener("change", () => note({ t: slider.value }));  // browsers limit how often the address changes
   for (const [input, key] of [[fp, "fp"], [fn, "fn"]]) {
     input.addEventListener("change", () => {
@@ -86,7 +90,8 @@ function threshold({ found, ask, values }) {
   }
   best.addEventListener("click", () => {
     slider.value = lines.best;
-    note({ t: slider.value });
+    exact = lines.best;
+    note({ t: lines.best });
     at();
     announce(`Threshold ${lines.best.toFixed(2)}`);
   });
