@@ -4,8 +4,10 @@ import pytest
 from tests.conformance.lists import KINDS, expected, kept_for_nothing, reason_of
 from tests.conformance.peers import FILES, failures_of_ours, our_names, prepare, root_of, run
 
-#: Every how many of their tests `make test` runs.
-SAMPLE = 50
+#: `make test` runs one in so many of their tests, and one in four of scikit-learn's files, which take long to collect.
+SAMPLE = 15
+SOME_FILES = [file for file in FILES if root_of(file) != "sklearn"]
+SOME_FILES += [file for file in FILES if root_of(file) == "sklearn"][::4]
 
 
 def judge(folder, files, every=1):
@@ -31,7 +33,7 @@ def test_all_their_tests_pass_but_for_those_listed(file, tmp_path):
 
 @pytest.mark.parametrize("package", ["sklearn", "hmmlearn"])
 def test_a_sample_of_their_tests_passes(package, tmp_path):
-    assert judge(tmp_path, [file for file in FILES if root_of(file) == package], SAMPLE) == {}
+    assert judge(tmp_path, [file for file in SOME_FILES if root_of(file) == package], SAMPLE) == {}
 
 
 def test_every_expected_failure_has_a_reason_of_a_known_kind():

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 _CHUNK_ROWS = 8192
 _PACKED_ROWS = 512  # fewer rows: packing the nodes takes longer than their walk
+_NO_LEAVES: Final = np.empty((0, 0), np.int32)
+_NO_VALUES: Final = np.empty((0, 0))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -205,8 +207,8 @@ def walk_rows(
 ) -> None:  # fmt: skip
     """Write the leaf of rows lo … hi − 1 in every tree, counted within the tree, and add its values to `out`.
 
-    X is dense, or None and `sparse` has the rows. `leaves` or `value` may be None. With `unseen` only those of up to 64
-    trees are asked whose bit is set in the row's word, and `voters` counts them.
+    X is dense, or None and `sparse` has the rows. `leaves` or `value` may be None or empty. With `unseen` only those of
+    up to 64 trees are asked whose bit is set in the row's word, and `voters` counts them.
     """
     for t in range(start.size - 1):
         for r in range(lo, hi):
@@ -224,7 +226,7 @@ def walk_rows(
                     x = _stored(sparse, r, nodes.feature[i])
                 left = goes_left(x, i, nodes.threshold, nodes.missing_left, nodes.category, nodes.bits)
                 i = first + (nodes.left[i] if left else nodes.right[i])
-            if leaves is not None:
+            if leaves is not None and leaves.size > 0:
                 leaves[r, t] = i - first
             if value is not None:
                 for k in range(value.shape[1]):
@@ -277,10 +279,14 @@ def walk_trees(trees: Trees, X: Any, n_jobs: int | None, leaves: Any, value: Any
         return
     dense, sparse = rows_for_walks(X)
     asked = questions(trees)
+    # Empty arrays in place of None: leaves and values are then written by one compiled kernel.
+    written = _NO_LEAVES if leaves is None else leaves
+    given = _NO_VALUES if value is None else value
+    sums = _NO_VALUES if value is None else out
 
     def chunk(first: int) -> None:
         last = min(n, first + _CHUNK_ROWS)
-        walk_rows(dense, sparse, first, last, trees.start, asked, leaves, value, out, None, None)
+        walk_rows(dense, sparse, first, last, trees.start, asked, written, given, sums, None, None)
 
     _run_chunks(chunk, n, n_jobs, _CHUNK_ROWS)
 
