@@ -157,5 +157,6 @@ def test_every_registered_estimator_is_in_the_table():
 def test_every_benchmark_is_in_the_table_or_about_the_package():
     listed = {benchmark for row in ROWS for benchmark in row.benchmarks}
     small = {row.name for row in FAMILIES["small"]}  # what a call costs besides its work
-    about = {"import", "ridge_parquet", "logistic_parquet", "compare_overhead", "help"}
+    about = {"import", "compare_overhead", "help"}
+    about |= {"ridge_parquet", "logistic_parquet", "boosting_parquet", "boosting_cluster"}
     assert set(BENCHMARKS) - listed == about | small

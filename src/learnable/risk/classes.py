@@ -163,7 +163,9 @@ class ClassSums(NamedTuple):
     centre: Array  #: (d,)
 
 
-def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None) -> ClassSums:
+def class_sums(
+    blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int | None, by_columns: bool = False
+) -> ClassSums:
     """Return the sums about the weighted mean (about zero without an intercept, or for sparse rows)."""
     d = blocks.n_columns
     sparse = blocks.sparse
@@ -181,7 +183,7 @@ def class_sums(blocks: Blocks, n_classes: int, *, intercept: bool, n_jobs: int |
         class_products(block.X, shift, codes, s, x, square)
         return [weight, x, square]
 
-    if n_classes == 2 and blocks.in_memory and _lies_by_columns(blocks):
+    if by_columns and n_classes == 2 and blocks.in_memory and _lies_by_columns(blocks):
         weight, x, square = _sums_by_columns(blocks, shift, n_jobs)
     else:
         weight, x, square = map_reduce(blocks, statistic, add_sums, n_jobs=n_jobs)

@@ -150,13 +150,15 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
         if np.isinf(stated.C) and blocks.in_memory:
             blocks, units = in_units_of_columns(blocks)
         free = self.fit_intercept and self.solver != "liblinear"
-        sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs)
+        # The smooth fit has the same bits for any order of the numbers in memory; L1 models read columns as they lie.
+        l1 = stated.l1_ratio > 0 and bool(np.isfinite(stated.C))
+        sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs, by_columns=l1)
         if not (sums.square < LARGEST_ENTRY**2).all():
             size = float(np.sqrt(sums.square.max()))
             raise DataError(TOO_LARGE.format(owner="LogisticRegression", what="X", size=size))
         if np.isinf(stated.C) and ((sums.square == 0) & np.abs(sums.x).any(axis=0)).any():
             raise DataError("LogisticRegression: squares of a column of X underflow; rescale the column.")
-        if stated.l1_ratio > 0 and np.isfinite(stated.C):
+        if l1:
             return self._fit_sparse(blocks, sums, stated, free, run)
         problem = ClassRisk.of(blocks, sums, stated.C, intercept=free, n_jobs=self.n_jobs)
         if is_explicit(self.tol):
