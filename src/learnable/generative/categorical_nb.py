@@ -38,7 +38,7 @@ _CATEGORIES = Number(low=1, integer=True)
 class CategoricalNB(CountsNB):
     """Naive Bayes for categories 0, 1, …, C_j − 1 in each column.
 
-    The fit is one pass over the rows, in O(K Σ_j C_j) memory besides the data. Text becomes such numbers by
+    The fit is one pass over the rows, in O(n + K Σ_j C_j) memory besides the data. Text becomes such numbers by
     `sklearn.preprocessing.OrdinalEncoder`.
 
     Examples

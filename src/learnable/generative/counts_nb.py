@@ -116,7 +116,7 @@ def rounding_of(log_prob: Array) -> float:
 class MultinomialNB(CountsNB):
     """Naive Bayes for counts: every class draws its words from probabilities of its own.
 
-    The fit is one pass over the (dense or sparse) rows, in O(Kd) memory besides the data. Fractional counts such as
+    The fit is one pass over the (dense or sparse) rows, in O(n + Kd) memory besides the data. Fractional counts such as
     tf-idf are taken as they are. A missing count is refused: it would leave the row's total unknown.
 
     Examples
@@ -288,7 +288,7 @@ def _add(a: tuple[Array, Array, float], b: tuple[Array, Array, float]) -> tuple[
 class BernoulliNB(CountsNB):
     """Naive Bayes for features that are present or absent.
 
-    The fit is one pass over the (dense or sparse) rows, in O(Kd) memory besides the data.
+    The fit is one pass over the (dense or sparse) rows, in O(n + Kd) memory besides the data.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     """Linear discriminant analysis, for classification and for projection.
 
     All solvers work on the class means and the scatter within the classes, which one pass over the rows gives, in
-    O(nd²) time and O(d²) memory besides the data; columns are scaled before a rank is decided, so that units do not
+    O(nd²) time and O(n + d²) memory besides the data; columns are scaled before a rank is decided, so that units do not
     matter. With "lsqr" and "eigen", `coef_` of more than two classes is about the overall mean, as with "svd":
     scikit-learn's differs by a vector that all classes share, which no comparison of classes sees.
 

@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 class GaussianNB(SummedModel):
     """Naive Bayes with a normal density for each class and column.
 
-    The fit is one pass over the rows, in O(nd) time and O(Kd) memory besides the data. `partial_fit` gives the same
+    The fit is one pass over the rows, in O(nd) time and O(n + Kd) memory besides the data. `partial_fit` gives the same
     model as one fit on all rows: unlike scikit-learn's, `epsilon_` always follows from all rows seen.
 
     Examples

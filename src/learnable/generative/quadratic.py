@@ -35,7 +35,7 @@ class QuadraticDiscriminantAnalysis(DensityModel):
     """Quadratic discriminant analysis.
 
     Both solvers work on the means and scatter matrices of the classes, which one pass over the rows gives, in O(nd²)
-    time and O(Kd²) memory besides the data.
+    time and O(n + Kd²) memory besides the data.
 
     Examples
     --------
