@@ -123,11 +123,11 @@ def test_a_first_line_that_is_not_kept_is_told_with_the_reason():
 
 def test_an_interruption_is_told_as_one_and_not_as_a_lack_of_time():
     record = records.nothing_worked()
-    assert said(record, "Ctrl-C interrupted the comparison, before 2 of the models had a score")
+    assert said(record, "The comparison was stopped, before 2 of the models had a score")
     assert not said(record, "time limit") and not said(record, "--seconds")
     late = records.houses() | {"status": "interrupted"}
     late["leaderboard"][5] |= {"status": "skipped", "reason": None}
-    assert said(late, "Ctrl-C interrupted the comparison, before 1 of the models") and not said(late, "time limit")
+    assert said(late, "The comparison was stopped, before 1 of the models") and not said(late, "time limit")
     assert not said(records.houses() | {"status": "complete"}, "Ctrl-C")
 
 

@@ -63,7 +63,7 @@ def _about_data(record: dict[str, Any]) -> list[str]:
 
 
 def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
-    """Say why models have no score: the clock, an error, or Ctrl-C."""
+    """Say why models have no score: the clock, an error, or the user."""
     rows = [record["leaderboard"][k] for k in stand.unfinished]
     late = sum(row.get("status") == "timeout" for row in rows)
     stopped = sum(row.get("status") in ("interrupted", "skipped") for row in rows)
@@ -92,7 +92,7 @@ def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
 
 def _interrupted(stopped: int) -> str:
     left = f", before {stopped} of the models had a score" if stopped else " after the race, before everything was told"
-    return f"Ctrl-C interrupted the comparison{left}: run it again before the ranking is relied upon."
+    return f"The comparison was stopped{left}: run it again before the ranking is relied upon."
 
 
 def _models(count: int) -> str:

@@ -155,7 +155,7 @@ class Server:
             status, reason = self._follow(process, ours, timer, messages, on_message)
         except KeyboardInterrupt:
             status = "interrupted"
-            reason = "stopped by Ctrl-C"
+            reason = "stopped by the user"
         finally:
             _end(process)
             ours.close()
