@@ -245,3 +245,20 @@ def test_old_scenes_make_room(client, page, lab):
     for _ in range(12):
         client.post("/api/lab", json={"name": "kmeans"})
     assert len(page.scenes_made) == 12 and client.get(f"/lab/{first}").status_code == 404
+
+
+def test_the_margin_is_fitted_again_where_a_point_was_dropped(client):
+    def scene(**more):
+        made = client.post("/api/lab", json={"name": "svm", **more})
+        assert made.status_code == 201
+        return client.get(f"/lab/{made.json()['id']}").text
+
+    there = scene(moves=[[3, 0.5, 1.0]])
+    assert "data-live" in there
+    assert there != scene(moves=[[3, 0.5, 1.5]])
+    assert there == scene(moves=[[3, 0.5, 1.0]])
+
+
+@pytest.mark.parametrize("moves", [[[1, 2]], [["<b>", 0, 0]], [[1, 2, None]], [[True, 1, 1]], ["abc"], [[10**9, 1, 1]]])
+def test_moves_that_are_none_are_refused(client, moves):
+    assert client.post("/api/lab", json={"name": "svm", "moves": moves}).status_code in (400, 422)

@@ -132,6 +132,8 @@ def table_check(path: str, target: str, **roles: Any) -> dict[str, Any]:
 # --------------------------------------------------------------------------------------------------------------------
 # The laboratory, where it is installed.
 
+_DRAGGED: Final = "svm"  # the scene whose points can be dragged
+
 
 def lab_scenes() -> list[dict[str, Any]]:
     """Return the scenes by name, with their titles and what tables they take."""
@@ -145,14 +147,23 @@ def lab_scenes() -> list[dict[str, Any]]:
     return [{"name": name} | {part: str(getattr(scenes[name], part, "")) for part in parts} for name in scenes]
 
 
-def lab_scene(name: str, path: str | None = None) -> str:
-    """Return a scene as one page, on the built-in table or on one of the session."""
+def lab_scene(name: str, path: str | None = None, moves: list[list[float]] | None = None) -> str:
+    """Return a scene as one page, on the built-in table or on one of the session.
+
+    `moves`, of the scene whose points can be dragged: row, x and y of every point that was moved, in their order.
+    """
     from importlib import import_module
 
-    scenes = import_module("learnable.lab").SCENES
-    if name not in scenes:
+    lab = import_module("learnable.lab")
+    if name not in lab.SCENES:
         raise ParameterError(f"There is no scene {name[:60]!r}.")
-    found: str = scenes[name].page() if path is None else scenes[name].page(load_table(path))
+    table = None if path is None else load_table(path)
+    if name != _DRAGGED:
+        found: str = lab.SCENES[name].page(table)
+        return found
+    for row, x, y in moves or []:
+        table = lab.move_point(table, int(row), float(x), float(y))
+    found = lab.SCENES[name].page(table, live=True, walk=not moves)
     return found
 
 

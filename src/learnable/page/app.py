@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import re
 import secrets
 import sys
@@ -36,6 +37,7 @@ _TYPES: Final = {".html": "text/html", ".js": "text/javascript", ".css": "text/c
 _VIEW: Final = re.compile(r"/[a-z]+/[0-9a-f]{12}")
 _VERIFY_SECONDS: Final = 300.0
 _MOST_LISTENERS: Final = 40
+_MOST_MOVES: Final = 200  # of points of a scene
 _MOST_SCENES: Final = 12  # of the laboratory, kept in memory
 #: Questions about a run that the browser may ask, and the values it may give with each.
 _ASKABLE: Final = {
@@ -373,7 +375,8 @@ class Page:
     async def stage(self, request: Request) -> Response:
         """Make a scene, on the built-in table or on one of the session, and say where it is."""
         given = await self._body(request)
-        values = {"path": self.store.table(given["table"]).path} if given.get("table") else {}
+        values: dict[str, Any] = {"path": self.store.table(given["table"]).path} if given.get("table") else {}
+        values["moves"] = _moves(given.get("moves"))
         page = await self.desk.ask("scene", name=str(given.get("name")), **values)
         number = secrets.token_hex(6)
         self.scenes_made[number] = page
@@ -415,6 +418,17 @@ class Page:
         if not isinstance(found, dict):
             raise RefusedError("The request must be a JSON object.")
         return found
+
+
+def _moves(given: Any) -> list[list[float]]:
+    """Return where points of a scene were moved: row, x and y each, the last ones if there are many."""
+    found = []
+    for move in (given if isinstance(given, list) else [])[-_MOST_MOVES:]:
+        numbers = isinstance(move, list) and len(move) == 3 and all(type(part) in (int, float) for part in move)
+        if not numbers or not all(math.isfinite(part) for part in move):
+            raise RefusedError("A move is a row and two finite numbers.")
+        found.append([float(part) for part in move])
+    return found
 
 
 def _length(request: Request) -> int | None:
