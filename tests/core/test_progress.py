@@ -23,6 +23,19 @@ from learnable.core.threads import Background
 X, Y = np.arange(12.0)[:, None], np.arange(12.0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _no_thread_is_left():
+    """The watcher sleeps soon after the last fit, so that tests which count threads do not find it."""
+    before = progress._IDLE
+    progress._IDLE = 1
+    yield
+    for thread in threading.enumerate():
+        if thread.name == "learnable progress":
+            thread.join(10)
+            assert not thread.is_alive()
+    progress._IDLE = before
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return super().isatty() or True  # a closed stream raises

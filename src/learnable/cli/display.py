@@ -185,15 +185,17 @@ def leaderboard(record: dict[str, Any], width: int = 80) -> Table:
 def shortened(name: str, most: int) -> str:
     """Return a name of at most so many letters: what is lost is the end of its first word, not the settings.
 
+    The names of baselines are cut at their end.
+
     Examples
     --------
     >>> from learnable.cli.display import shortened
-    >>> shortened("LogisticRegression C=0.01", 20), shortened("baseline: the most frequent class", 24)
-    ('LogisticRegr… C=0.01', 'baseline: the most freq…')
+    >>> shortened("LogisticRegression C=0.01", 20), shortened("baseline: the last value", 22)
+    ('LogisticRegr… C=0.01', 'baseline: the last va…')
     """
     first, _, rest = name.partition(" ")
     room = most - len(rest) - 2
-    if len(name) <= most or not rest or room < _FEWEST_LETTERS or len(first) <= room:
+    if len(name) <= most or not rest or room < _FEWEST_LETTERS or len(first) <= room or first.endswith(":"):
         return one_line(name, most)
     return f"{first[:room]}… {rest}"
 

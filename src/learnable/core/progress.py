@@ -221,20 +221,24 @@ class _Watcher:
 
     def watch(self, line: Line) -> None:
         """Look at this fit until it is closed."""
-        self.line = line
-        if not self.is_awake:
+        with self.lock:
+            self.line = line
+            asleep = not self.is_awake
             self.is_awake = True
+        if asleep:
             Background(self._work, name="learnable progress", daemon=True)
 
     def _work(self) -> None:
         idle = 0
-        while idle < _IDLE:
+        while True:
             time.sleep(_TICK)
             with self.lock:
                 idle = 0 if self.line is not None else idle + 1
                 if self.line is not None:
                     self.line.look()
-        self.is_awake = False
+                elif idle >= _IDLE:
+                    self.is_awake = False
+                    return
 
 
 _watcher = _Watcher()
