@@ -70,7 +70,7 @@ def build_svm(
         where = f"A point of class {clean(y[row], 24)} at ({a:.2f}, {b:.2f})".replace("-", "−")
         made.append(
             Step(
-                title="All points where they were" if number == 0 else where,
+                title="The points as they stand" if number == 0 else where,
                 pictures=(_margin(frame, model, rows, report, row, moved, names), _duals(report, C, row)),
                 text=f"The filled ring {_KINDS[str(report.case[row])]}. {counts['margin']} rows hold the margin, "
                 f"{counts['bound']} violate it, and {counts['non-support']} could be removed without changing "
@@ -219,8 +219,8 @@ def _duals(report: Any, C: float, moved: int) -> Markup:
 SVM = Scene(
     name="svm",
     title="The margin, while points are moved",
-    text="Drag one of the two ringed points, or play their walks. As long as a point stays beyond the margin the "
-    "boundary does not move at all; inside, it pulls with a force of at most C.",
+    text="Drag one of the two ringed points (in `learnable page`, any point), or play their walks. As long as a point "
+    "stays beyond the margin the boundary does not move at all; inside, it pulls with a force of at most C.",
     setup="from learnable import SVC\nfrom learnable.lab import SCENES\n\n"
     'X, y, names, moved = SCENES["svm"].read(None)  # or a table of your own',
     takes="two columns of numbers and one of classes; of more than two, the most frequent two are kept; the last row "
