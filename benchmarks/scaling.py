@@ -157,7 +157,7 @@ COSTS = (
         {"n": 40_000, "d": 20, "K": 3},
     ),
     Cost(
-        "MultinomialNB", "generative", "O(Kd)", {"n": 1, "d": 1, "K": 0}, {"n": 1, "d": 1, "K": 1},
+        "MultinomialNB", "generative", "O(n + Kd)", {"n": 1, "d": 1, "K": 0}, {"n": 1, "d": 1, "K": 1},
         _classes(lambda: ln.MultinomialNB(), positive=True), {"n": TALL, "d": MANY}, {"n": 40_000, "d": 20, "K": 3},
     ),
     Cost(

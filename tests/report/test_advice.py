@@ -21,7 +21,7 @@ def test_advice_follows_what_was_found():
     assert "assessed_value" in advise(record)[0]
     assert said(record, "1 model was stopped by the time limit: give more --seconds") and said(record, "failed")
     assert said(record, "learning curve is flat") and said(record, "learnable predict")
-    for absent in ("max_iter", "regularise", "regular end", "rely on", "was stopped", "cut by the clock"):
+    for absent in ("max_iter", "regularise", "regular end", "rely on", "The comparison was stopped", "cut by the clock"):
         assert not said(record, absent)
 
 
@@ -128,7 +128,7 @@ def test_an_interruption_is_told_as_one_and_not_as_a_lack_of_time():
     late = records.houses() | {"status": "interrupted"}
     late["leaderboard"][5] |= {"status": "skipped", "reason": None}
     assert said(late, "The comparison was stopped, before 1 of the models") and not said(late, "time limit")
-    assert not said(records.houses() | {"status": "complete"}, "was stopped")
+    assert not said(records.houses() | {"status": "complete"}, "The comparison was stopped")
 
 
 def test_there_is_always_something_to_do():
