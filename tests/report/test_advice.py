@@ -21,7 +21,14 @@ def test_advice_follows_what_was_found():
     assert "assessed_value" in advise(record)[0]
     assert said(record, "1 model was stopped by the time limit: give more --seconds") and said(record, "failed")
     assert said(record, "learning curve is flat") and said(record, "learnable predict")
-    for absent in ("max_iter", "regularise", "regular end", "rely on", "The comparison was stopped", "cut by the clock"):
+    for absent in (
+        "max_iter",
+        "regularise",
+        "regular end",
+        "rely on",
+        "The comparison was stopped",
+        "cut by the clock",
+    ):
         assert not said(record, absent)
 
 
