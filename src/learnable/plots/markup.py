@@ -128,18 +128,14 @@ def side_by_side(*figures: Markup, title: str) -> Markup:
     >>> side_by_side(line, line, title="Twice").count("<svg")
     3
     """
-    if not figures:
-        raise DataError("side_by_side: there is nothing to draw; pass at least one figure.")
-    placed, left, tallest = [], 0.0, 0.0
-    for figure in figures:
-        head = _HEAD.match(figure)
-        if head is None or not isinstance(figure, Markup):
-            raise DataError("side_by_side: a figure must be what a function of learnable.plots returned.")
-        width, height = float(head[1]), float(head[2])
-        size = f'width="{head[1]}" height="{head[2]}" viewBox="0 0 {head[1]} {head[2]}"'
+    placed = []
+    left = 0.0
+    tallest = 0.0
+    for figure, head in zip(figures, _heads("side_by_side", figures), strict=True):
         placed.append(tag("text", Markup(head[3]), x=left, y=14.0, fill="currentColor", font_weight="bold"))
-        placed.append(Markup(f'<svg x="{compact(left)}" y="{compact(_TITLE)}" {size}{figure[head.end() :]}'))
-        left, tallest = left + width + _GAP, max(tallest, height)
+        placed.append(_placed(figure, head, left, _TITLE))
+        left += float(head[1]) + _GAP
+        tallest = max(tallest, float(head[2]))
     return svg(left - _GAP, tallest + _TITLE, title, *placed, font_size="12", font_family="inherit")
 
 
@@ -165,17 +161,31 @@ def stacked(*figures: Markup, title: str) -> Markup:
     >>> stacked(line, line, title="Twice").count("<svg")
     3
     """
-    if not figures:
-        raise DataError("stacked: there is nothing to draw; pass at least one figure.")
-    placed, top, widest = [], 0.0, 0.0
-    for figure in figures:
-        head = _HEAD.match(figure)
-        if head is None or not isinstance(figure, Markup):
-            raise DataError("stacked: a figure must be what a function of learnable.plots returned.")
-        size = f'width="{head[1]}" height="{head[2]}" viewBox="0 0 {head[1]} {head[2]}"'
-        placed.append(Markup(f'<svg x="0" y="{compact(top)}" {size}{figure[head.end() :]}'))
-        top, widest = top + float(head[2]) + _GAP, max(widest, float(head[1]))
+    placed = []
+    top = 0.0
+    widest = 0.0
+    for figure, head in zip(figures, _heads("stacked", figures), strict=True):
+        placed.append(_placed(figure, head, 0.0, top))
+        top += float(head[2]) + _GAP
+        widest = max(widest, float(head[1]))
     return svg(widest, top - _GAP, title, *placed, font_size="12", font_family="inherit")
+
+
+def _heads(owner: str, figures: tuple[Markup, ...]) -> list[re.Match[str]]:
+    """Return the beginning of each figure: its width, height and title."""
+    if not figures:
+        raise DataError(f"{owner}: there is nothing to draw; pass at least one figure.")
+    heads = [_HEAD.match(figure) if isinstance(figure, Markup) else None for figure in figures]
+    found = [head for head in heads if head is not None]
+    if len(found) < len(figures):
+        raise DataError(f"{owner}: a figure must be what a function of learnable.plots returned.")
+    return found
+
+
+def _placed(figure: Markup, head: re.Match[str], left: float, top: float) -> Markup:
+    """Return a figure whose upper left corner lies there."""
+    size = f'width="{head[1]}" height="{head[2]}" viewBox="0 0 {head[1]} {head[2]}"'
+    return Markup(f'<svg x="{compact(left)}" y="{compact(top)}" {size}{figure[head.end() :]}')
 
 
 # --------------------------------------------------------------------------------------------------------------------
