@@ -65,8 +65,7 @@ def glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     phi = 1.0
     if not known:
         phi = pearson / df if df > 0 else np.nan
-    middle = s @ t / s.sum()
-    unit = 1.0 if known else max(pearson, 1e-20 * float(s @ ((t - middle) ** 2 / V))) / max(df, 1)
+    unit = 1.0 if known else max(pearson / max(df, 1), 1e-14 * float(s @ (t**2 / V)))
     squared = max(float(g @ np.linalg.lstsq(J, g, rcond=None)[0]), 0.0)
     value = float(np.sqrt(squared / unit)) if unit > 0 else float(squared > 0)
     if model.family == "negative-binomial" and model.overdispersion is None:
@@ -267,6 +266,9 @@ def _same_numbers(
         "null_log_likelihood_": _density(model, y, null, s, null_phi, a or 1.0),
     }
     finest = 1e-12 * float(s @ np.abs(_deviance(model, y, np.full(len(y), max(s @ y / s.sum(), 1e-300)), a or 1.0)))
+    # What rounding leaves of an exact fit: squares of differences, or differences of logarithms.
+    least = 1e-24 if model.family == "normal" else 1e-14
+    finest += least * float(s @ (y**2 / _variance(model, mean, a)))
     for name, value in found.items():
         stored = float(getattr(model, name))
         if name.endswith("likelihood_") and model.deviance_ <= finest:

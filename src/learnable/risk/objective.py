@@ -247,13 +247,20 @@ class Risk:
         entry of the gradient can add up to.
         """
         self.proven = proven
+        self.blur = 0.0
         if self.strength > 0 and value > 0:
             with np.errstate(over="ignore"):
-                self.blur = float(np.sum((_DIGIT * size) ** 2)) / (2 * self.strength) / value
+                rounding = float(np.sum((_DIGIT * size) ** 2)) / (2 * self.strength)
+            unit = max(value, 1e-8 * self.null_value, self.finest_loss())  # what the gap is a share of
+            self.blur = min(rounding, value) / unit  # losses are never negative: no fit is better by more than P
         if np.isinf(self.gradient_unit):
             return proven
         g = np.abs(gradient).ravel()
         return max(proven, float(np.max(np.where(g > _ROUNDED * size.ravel(), g, 0.0))) / self.gradient_unit)
+
+    def finest_loss(self) -> float:
+        """Return a loss below which a fit counts as exact; where only P₀ sets the scale, zero."""
+        return 0.0
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel to another process without the rows."""

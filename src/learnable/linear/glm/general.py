@@ -35,7 +35,7 @@ from ...data.sources import NamedScore, rowwise
 from ...solvers.problem import Evaluation, Solution
 from ...solvers.smooth.newton import newton
 from ..base import LinearModel
-from ..inference.design import Design, design_of, independent_columns, inverse_of, leverages, triangle
+from ..inference.design import Design, centred, design_of, independent_columns, inverse_of, leverages, triangle
 from ..inference.families import FAMILIES, LINKS, Family, Link, family_of_power, negative_binomial
 from ..inference.infer import RowTerms, fit_statistics, score_terms
 from ..inference.summary import Inference
@@ -136,8 +136,9 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         if len(kept) < design.width:
             b = int(self.fit_intercept)
             design = design._replace(columns=design.columns[kept[kept >= b] - b])
-            basis = triangle(design, weight, self.n_jobs)
         self.free_columns_ = design.columns
+        design = centred(design, weight, self.n_jobs)
+        basis = triangle(design, weight, self.n_jobs)
         estimates = self.family == "negative-binomial" and self.overdispersion is None
         rows = _Rows(design, basis, inverse_of(basis), y, weight, offset, self.n_jobs)
         a = 1.0 if estimates else float(self.overdispersion or 0.0)
@@ -158,10 +159,15 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         assert found is not None
         self._refuse_separated(problem, found)
         theta = rows.inverse @ found.x
+        if design.centre is not None:
+            theta[0] -= design.centre @ theta[1:]
         eta = problem.scores_at(found.x)
         self._store(theta, family, link, eta, rows, a if self.family == "negative-binomial" else 0.0)
         self.n_iter_ = max(1, total)
         measure = found.measure
+        if design.centre is not None:  # columns far from zero: the intercept's last digit moves every score
+            moved = 0.5 * np.spacing(abs(self.intercept_)) * self.information_factor_[0, 0]
+            measure = max(measure, float(moved / np.sqrt(problem.dispersion(link.mean(eta)) or np.inf)))
         if estimates:
             measure = max(measure, _overdispersion_error(y, link.mean(eta), weight, a))
         return Certificate("stationarity", float(measure), float(self.tol), None, self.n_iter_)
@@ -169,20 +175,21 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
     def _store(self, theta: Array, family: Family, link: Link, eta: Array, rows: _Rows, a: float) -> None:
         """Store the estimates and how well they fit."""
         b = int(self.fit_intercept)
+        design = rows.design._replace(centre=None)
         self.coef_ = np.zeros(self.n_features_in_)
-        self.coef_[rows.design.columns] = theta[b:]
+        self.coef_[design.columns] = theta[b:]
         if self.offset_column_ >= 0:
             self.coef_[self.offset_column_] = 1.0
         self.intercept_ = np.float64(theta[0] if b else 0.0)
         self.overdispersion_ = float(a)
         u, h = score_terms(family, link, rows.y, eta, rows.weight)
-        self.information_factor_ = _positive_diagonal(triangle(rows.design, h, self.n_jobs))
+        self.information_factor_ = _positive_diagonal(triangle(design, h, self.n_jobs))
         mean = np.asarray(link.mean(eta))
         terms = RowTerms(
             self,
             family,
             link,
-            rows.design,
+            design,
             [],
             theta,
             rows.y,
@@ -450,16 +457,20 @@ class _Likelihood:
         """Return √(gᵀJ⁻¹g/φ)."""
         step = np.linalg.lstsq(J, g, rcond=None)[0]
         squared = max(float(g @ step), 0.0)
+        phi = self.dispersion(mean)
+        return float(np.sqrt(squared / phi)) if phi > 0 else float(squared > 0)
+
+    def dispersion(self, mean: Array) -> float:
+        """Return φ: one for counts and proportions, else Pearson's, with a floor."""
         if self.family.knows_dispersion:
-            return float(np.sqrt(squared))
+            return 1.0
         rows = self.rows
         pearson = float(rows.weight @ ((rows.y - mean) ** 2 / self.family.variance(mean)))
-        middle = np.full(len(mean), rows.weight @ rows.y / rows.weight.sum())
-        spread = float(rows.weight @ ((rows.y - middle) ** 2 / self.family.variance(mean)))
-        df = max(len(mean) - len(g), 1)
-        # An exact fit has φ = 0: then distances are in units of a noise of 1e-10 of the targets' spread.
-        phi = max(pearson, 1e-20 * spread) / df
-        return float(np.sqrt(squared / phi)) if phi > 0 else float(squared > 0)
+        size = float(rows.weight @ (rows.y**2 / self.family.variance(mean)))
+        df = max(len(mean) - rows.design.width, 1)
+        # An exact fit has φ = 0, and rounding of the score is 1e-16 of the targets: distances are then in units of a
+        # noise of which the standard error of a mean is 1e-7 of the targets.
+        return max(pearson / df, 1e-14 * size)
 
 
 def _start(problem: _Likelihood) -> Array:

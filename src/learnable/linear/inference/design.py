@@ -29,6 +29,7 @@ class Design(NamedTuple):
     blocks: Any  #: X of the rows
     columns: NDArray[np.int64]  #: those of X that are free
     intercept: bool
+    centre: Array | None = None  #: taken from the free columns: far from zero, rows have more digits about their mean
 
     @property
     def width(self) -> int:
@@ -40,6 +41,8 @@ class Design(NamedTuple):
         X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X)
         if len(self.columns) < X.shape[1]:
             X = X[:, self.columns]
+        if self.centre is not None:
+            X = X - self.centre
         return np.column_stack([np.ones(len(X)), X]) if self.intercept else X
 
     def cut(self, values: NDArray[Any], block: Any) -> NDArray[Any]:
@@ -51,6 +54,18 @@ def design_of(X: Any, columns: Sequence[int] | None, intercept: bool) -> Design:
     """Return the design of rows in memory."""
     free = np.arange(X.shape[1]) if columns is None else np.asarray(columns, dtype=np.int64)
     return Design(Blocks([Part(X)]), free, intercept)
+
+
+def centred(design: Design, weight: Array, n_jobs: int | None = None) -> Design:
+    """Return the design with its columns about their weighted means; without an intercept, as it is."""
+    if not design.intercept:
+        return design
+
+    def part(block: Any) -> Array:
+        share = design.cut(weight, block) / weight.sum()
+        return np.asarray(share @ design.rows(block)[:, 1:])
+
+    return design._replace(centre=map_reduce(design.blocks, part, np.add, n_jobs=n_jobs))
 
 
 def triangle(design: Design, weight: Array, n_jobs: int | None = None) -> Array:
