@@ -57,6 +57,8 @@ def verify(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) 
     recorded = getattr(model, "certificate_", None)
     if name is not None and isinstance(recorded, Certificate) and recorded.kind == "none":
         raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
+    if checker is None and name is not None:
+        raise VerificationError(f"verify: {name} optimises nothing, so it has no certificate and nothing to check.")
     if checker is None:
         raise VerificationError(f"verify: {type(model).__name__} is not a model of this library.")
     if not isinstance(recorded, Certificate):

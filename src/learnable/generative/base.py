@@ -41,6 +41,8 @@ PRIORS: Rule = optional(ArrayLike(Number()))  # that they are not negative is sa
 #: Of closed forms that are sums: relative to the size of each number.
 TOLERANCE = 1e-9
 EPS = float(np.finfo(np.float64).eps)
+#: A column whose spread within the classes is at most this share of its mean is constant but for rounding.
+CONSTANT = 1e-14
 
 
 class GenerativeModel(NamedScore, ClassifierMixin, Estimator, ABC):

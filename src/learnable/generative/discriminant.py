@@ -27,7 +27,7 @@ from ..core.threads import interruptible
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..solvers.systems.moments import SINGLE_TOLERANCE
-from .base import EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
+from .base import CONSTANT, EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
 from .moments import ClassScatter, class_covariances, class_scatter, shrink, total_covariance
 
 Array = NDArray[np.float64]
@@ -168,10 +168,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _solve(self, table: Table, sums: ClassScatter, cov: Array) -> float:
         """Set the rule and the directions; return the residual of Σ β_k = μ_k − x̄."""
         std = np.sqrt(np.diag(cov))
-        std = np.where(std > 0, std, 1.0)
-        R = cov / np.outer(std, std)
+        flat = std <= CONSTANT * np.abs(self.xbar_)
+        std = np.where(flat, 1.0, std)
+        R = np.where(flat | flat[:, None], 0.0, cov / np.outer(std, std))
         away = (self.means_ - self.xbar_) / std
         values, axes = interruptible(eigh, R)
+        axes[flat] = 0.0  # the coefficient of a constant column is zero, not a rounding of it
         floor = np.sqrt(len(R) * EPS * values[-1]) if values[-1] > 0 else 0.0
         kept = np.sqrt(np.maximum(values, 0.0)) > max(floor, self.tol if self.solver == "svd" else 0.0)
         if not kept.any():
@@ -195,7 +197,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             self._project(sums, scores, whiten / std[:, None])
         elif self.solver == "eigen":
             self._solve_fisher(table, sums, cov, std)
-        value = _largest_share(residual, size)
+        # Means are stored to 53 digits: far from zero, their last one is no small share of the spread.
+        value = max(_largest_share(residual, size), 0.25 * EPS * float(np.max(np.abs(self.xbar_) / std)))
         if table.in_memory and table.X.dtype == np.float32:
             spread = float(values[-1] / values[kept].min())
             value = self._store_single(value, R, std, goal, spread)

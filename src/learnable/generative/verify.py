@@ -23,6 +23,9 @@ Array = NDArray[Any]
 #: Both values are rounding errors; the tolerance itself is how far they may lie apart.
 ROUNDING = 1e-9
 
+#: A column whose spread within the classes is at most this share of its mean is constant but for rounding.
+CONSTANT = 1e-14
+
 #: Digits of a mean that rounding blurs, as a share of it, count little: 1e-14 of them are 1e-9 of this.
 SHARE = 1e-5
 
@@ -67,7 +70,7 @@ def gaussian_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         relative(model.observed_, n),
         relative(model.mean_, mean, spread + SHARE * abs(mean)),
         relative(model.square_, square, square + SHARE**2 * some * mean**2),
-        relative(model.epsilon_, epsilon),
+        relative(model.epsilon_, epsilon, epsilon + model.var_smoothing * SHARE**2 * (mean**2).max()),
         relative(model.theta_, theta, spread + SHARE * abs(theta)),
         relative(model.var_, var, var + SHARE**2 * mean**2),
     )
@@ -272,9 +275,11 @@ def linear_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
         stored = cov
     centre = priors @ mean
     std = np.sqrt(np.diag(cov))
-    std = np.where(std > 0, std, 1)
-    R = cov / np.outer(std, std)
+    flat = std <= CONSTANT * abs(centre)
+    std = np.where(flat, 1, std)
+    R = np.where(flat | flat[:, None], 0, cov / np.outer(std, std))
     values, axes = np.linalg.eigh(R.astype(float))
+    axes[flat] = 0
     floor = max(model.tol if model.solver == "svd" else 0.0, np.sqrt(d * np.finfo(float).eps * values[-1]))
     V = axes[:, np.sqrt(np.maximum(values, 0)) > floor]
     away = (mean - centre) / std

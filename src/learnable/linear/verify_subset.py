@@ -93,7 +93,7 @@ def problem_of(model: Any, X: Any, y: Any, sample_weight: Any, alpha: float = 0.
     if len(T) > T.shape[1]:
         T = np.asarray(np.linalg.qr(T, mode="r"))
     sizes = np.linalg.svd(T[:, :-1], compute_uv=False)
-    dependent = len(sizes) < len(scale) or sizes[-1] < _RANK * len(scale) * sizes[0]
+    dependent = len(sizes) < len(scale) or sizes[-1] <= _RANK * len(scale) * sizes[0]
     return Problem(
         T[:, :-1],
         T[:, -1],
@@ -335,7 +335,7 @@ def stepwise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         and (np.abs(np.maximum(stored, floor) - rss) <= _SAME * rss + _ROUNDING * problem.total).all()
         and (
             len(order) == p
-            or (forward and rss[-1] - problem.rss(np.ones((1, p), dtype=bool))[0] <= 1e-8 * problem.total)
+            or (forward and rss[-1] - max(problem.rss(np.ones((1, p), dtype=bool))[0], floor) <= 1e-8 * problem.total)
         )
     )
     place = int(np.asarray(model.support_, dtype=bool).sum()) - k

@@ -176,8 +176,8 @@ class Target:
         shift = np.zeros(given.shape[1])
         scale = _power_of_two(np.abs(given).max(initial=0.0))
         scaled = given / scale
-        if kind != POISSON:  # squares of a large mean would drown the differences
-            middle = np.median(scaled, axis=0) if kind == ABSOLUTE else np.average(scaled, axis=0, weights=w)
+        if kind != POISSON:  # squares of a large mean would drown the differences; one far target moves no median
+            middle = np.median(scaled, axis=0)
             spread = _power_of_two(np.abs(scaled - middle).max(initial=0.0))
             middle = np.rint(middle / spread * 2.0**20) / 2.0**20 * spread  # few digits: whole targets stay exact
             shift = middle * scale
