@@ -198,7 +198,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         elif self.solver == "eigen":
             self._solve_fisher(table, sums, cov, std)
         # Means are stored to 53 digits: far from zero, their last one is no small share of the spread.
-        value = max(_largest_share(residual, size), 0.25 * EPS * float(np.max(np.abs(self.xbar_) / std)))
+        value = max(_largest_share(residual, size), 2 * EPS * float(np.max(np.abs(self.xbar_) / std)))
         if table.in_memory and table.X.dtype == np.float32:
             spread = float(values[-1] / values[kept].min())
             value = self._store_single(value, R, std, goal, spread)

@@ -310,8 +310,8 @@ class Stationary(Kernel):
 
     def squared_distances(self, X: Any, Z: Any) -> Array:
         """Return r² between all points, of shape (n, m)."""
-        X = self._scaled(X)
-        Z = self._scaled(Z)
+        X = given = self._scaled(X)
+        Z = others = self._scaled(Z)
         if not sp.issparse(X) and not sp.issparse(Z):  # far from zero, squares would drown the differences
             centre = X.mean(axis=0) if len(X) else 0.0
             X = X - centre
@@ -321,7 +321,7 @@ class Stationary(Kernel):
         own = squares(X)
         other = squares(Z)
         if not sp.issparse(X) and not sp.issparse(Z) and max(own.max(initial=0.0), other.max(initial=0.0)) > _FAR:
-            return np.asarray(cdist(X, Z, "sqeuclidean"))
+            return np.asarray(cdist(given, others, "sqeuclidean"))  # one far point moves the mean away from the others
         out = inner(X, Z)
         out *= -2.0
         out += own[:, None]
