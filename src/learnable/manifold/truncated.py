@@ -97,12 +97,16 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
         V = found.right.T
         self.components_ = found.right
         self.singular_values_ = found.values
+        power = _unit_of(float(found.values[0]))
+        X = X if power == 1.0 else X / power
+        values = found.values / power
         image = np.asarray(X @ V)
-        self.explained_variance_ = image.var(axis=0)
+        variances = image.var(axis=0)
+        self.explained_variance_ = variances * power * power
         total = _column_variances(X)
-        self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else np.zeros(k)
-        residual = np.sqrt(((X.T @ image - V * found.values**2) ** 2).sum(axis=0)).max()
-        unit = float(found.values[0] ** 2) or 1.0
+        self.explained_variance_ratio_ = variances / total if total > 0 else np.zeros(k)
+        residual = np.sqrt(((X.T @ image - V * values**2) ** 2).sum(axis=0)).max()
+        unit = float(values[0] ** 2) or 1.0
         inner = np.abs(V.T @ V - np.eye(k)).max()
         tolerance = _RANDOM_TOLERANCE if random else max(PAIR_TOLERANCE, self.tol)
         return Certificate("closed-form", float(max(residual / unit, inner)), tolerance, n_iter=found.n_iter)
@@ -136,6 +140,11 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+
+def _unit_of(size: float) -> float:
+    """Return the power of two by which to divide numbers whose squares would leave the range of float64, else one."""
+    return 1.0 if size == 0 or 1e-140 < size < 1e140 else float(2.0 ** np.frexp(size)[1])
 
 
 def _column_variances(X: Any) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from ..core.checking import Recheck, has_shapes, relative
 from ..core.errors import VerificationError
@@ -90,7 +91,8 @@ def pca(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck
         facts.append(_gap_error(np.asarray(model.gaps_), every, unit))
     facts.append(_choice_error(model, values, total))
     if hasattr(model, "scatter_"):
-        facts.append(relative(model.scatter_, scatter, float(np.abs(scatter).max(initial=0.0)) or 1.0))
+        flat = 1e-21 * rows * float((mean**2).max(initial=0.0))  # rounding of a column that is constant
+        facts.append(relative(model.scatter_, scatter, float(np.abs(scatter).max(initial=0.0)) + flat or 1.0))
         facts.append(0.0 if model.n_rows_seen_ == table.n_rows else np.inf)
     worst = max(facts)
     value = float(max(residual, inner))
@@ -134,8 +136,11 @@ def truncated_svd(model: Any, X: Any, y: Any = None, sample_weight: Any = None) 
     if not has_shapes(model, components_=(k, d), singular_values_=(k,)):
         raise VerificationError("verify: the arrays of this TruncatedSVD do not fit the data.")
     V = np.asarray(model.components_).T
-    values = np.asarray(model.singular_values_)
-    unit = float(values.max(initial=0.0)) or 1.0
+    largest = float(np.asarray(model.singular_values_).max(initial=0.0)) or 1.0
+    power = 2.0 ** int(np.frexp(largest)[1])  # squares of the rows themselves may leave the range of float64
+    rows = rows / power
+    values = np.asarray(model.singular_values_) / power
+    unit = largest / power
     image = rows @ V
     residual = np.linalg.norm(rows.T @ image - V * values**2, axis=0).max() / unit**2
     inner = np.abs(V.T @ V - np.eye(k)).max()
@@ -143,7 +148,7 @@ def truncated_svd(model: Any, X: Any, y: Any = None, sample_weight: Any = None) 
     total = float((centred**2).mean(axis=0).sum())
     variances = ((image - image.mean(axis=0)) ** 2).mean(axis=0)
     facts = [
-        relative(model.explained_variance_, variances, unit**2 / len(rows)),
+        relative(model.explained_variance_, variances * power * power, (unit * power) ** 2 / len(rows)),
         relative(model.explained_variance_ratio_, variances / total if total > 0 else 0.0 * variances, 1.0),
         0.0 if k == min(model.n_components, len(rows)) and signs_are_fixed(V) else np.inf,
     ]
@@ -184,6 +189,9 @@ def stated_dissimilarities(model: Any, table: Any, metric: Any) -> Array:
     rows = table.X
     if metric == "precomputed":
         D = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+    elif metric in ("euclidean", "l2") and not sp.issparse(rows) and not model.metric_params:
+        rows = np.asarray(rows, dtype=np.float64)
+        D = cdist(rows, rows)  # of differences: squares of columns far from zero would lack their digits
     else:
         from sklearn.metrics import pairwise_distances
 

@@ -165,7 +165,8 @@ def probabilistic_pca(model: Any, X: Any, y: Any = None, sample_weight: Any = No
         relative(model.mean_, mean, np.sqrt(float(S.trace())) + 1e-3 * np.abs(mean).max()),
         relative(values, np.maximum(every[:k], left), unit),
         relative(np.asarray(noise), np.asarray(left), unit),
-        relative(np.asarray(model.loglike_), np.array([likelihood]), 1.0 + abs(likelihood)),
+        # Of rows in fewer dimensions the noise has its floor, and rounding of the trace is divided by it.
+        relative(np.asarray(model.loglike_), np.array([likelihood]), 1 + abs(likelihood) + 1e-7 * S.trace() / noise),
         0.0 if ordered else np.inf,
     ]
     residual = float(np.linalg.norm(S @ V - V * every[:k], axis=0).max()) / unit

@@ -46,13 +46,17 @@ def nmf(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Recheck
     wanted = {None: d, "auto": d}.get(model.n_components, model.n_components)
     custom = model.init == "custom" and model.n_components in (None, "auto")
     # At a minimum the error changes by the square of a change of H: it must be known to more digits than H.
+    # Where parts nearly depend on each other, W is known to a share `tol` of the rows only: a little may be left over.
+    recorded = float(model.reconstruction_err_)
+    most = float(np.hypot(left, 2.0 * model.tol * size))
     facts = [
         relative(model.penalties_, stated, stated.max() or 1.0),
-        1e3 * relative(np.asarray(float(model.reconstruction_err_)), np.asarray(left), size),
+        1e3 * max(left - recorded, recorded - most, 0.0) / size,
         0.0 if (H >= 0).all() and (k == wanted or custom) and model.n_components_ == k else np.inf,
     ]
     value = np.sqrt(moved) / size
-    return Recheck(float(value) if max(facts) <= 1e-6 else np.inf, 1e-6 * model.tol, table.fingerprint)
+    away = float(np.sqrt(max(recorded**2 - left**2, 0.0))) / size  # how far the fit's W was from the best
+    return Recheck(float(value) if max(facts) <= 1e-6 else np.inf, 1e-6 * model.tol + away, table.fingerprint)
 
 
 def _row(x: Array, H: Array, absolute: float, squared: float) -> Array:
