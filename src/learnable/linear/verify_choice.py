@@ -458,7 +458,8 @@ def lars_ic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         expected = float(squares[-1] / (n - p - bool(model.fit_intercept)))
     counts = (np.abs(coefs) > np.finfo(float).eps).sum(axis=0)
     factor = 2.0 if model.criterion == "aic" else float(np.log(n))
-    criterion = n * np.log(2 * np.pi * noise) + squares / noise + factor * counts
+    some = max(noise, np.finfo(float).tiny)  # an exact fit leaves no noise
+    criterion = n * np.log(2 * np.pi * some) + squares / some + factor * counts
     corner = int(np.argmin(criterion))
     sane = (
         _path_is_sound(model, problem)
@@ -510,7 +511,7 @@ def pursuit(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
         asked = getattr(model, "n_nonzero_coefs", None)
         if hasattr(model, "mse_path_"):
             mse = np.asarray(model.mse_path_, dtype=float)
-            wanted = wanted and model.n_nonzero_coefs_ == int(np.argmin(mse.mean(axis=1))) + 1
+            wanted = wanted and model.n_nonzero_coefs_ == (int(np.argmin(mse.mean(axis=1))) + 1 if len(mse) else 1)
             wanted = wanted and _pursuit_errors(model, X, y, sample_weight, mse)
         else:
             wanted = wanted and model.n_nonzero_coefs_ == (max(int(0.1 * p), 1) if asked is None else asked)

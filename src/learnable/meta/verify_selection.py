@@ -28,7 +28,7 @@ _SAME = 1e-9
 
 def _read(X: Any, y: Any) -> tuple[Any, Any, str]:
     X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-    if not sp.issparse(X) and X.dtype.kind not in "f":
+    if not sp.issparse(X) and X.dtype.kind == "O":
         X = X.astype(np.float64)
     y = None if y is None else np.asarray(y)
     y = y[:, 0] if y is not None and y.ndim == 2 and y.shape[1] == 1 else y

@@ -163,10 +163,11 @@ class OrthogonalMatchingPursuitCV(ChoosingModel, PursuitModel):
             level = problem.y_mean - problem.x_mean @ coefs
             residual = table.y[fold.test][:, None] - (table.X[fold.test] @ coefs + level)
             heavy = None if table.weight is None else table.weight[fold.test]
-            return [np.average(residual**2, axis=0, weights=heavy)]
+            heavy = np.ones(len(residual)) if heavy is None else heavy
+            return [heavy @ residual**2 / heavy.sum()]  # of no size at all, where no column says anything
 
         found = map_reduce(folds, errors, lambda a, b: a + b, n_jobs=self.n_jobs)
-        reached = max(1, min(len(one) for one in found))
+        reached = min(len(one) for one in found)
         self.mse_path_ = np.column_stack([one[:reached] for one in found])
         self.n_nonzero_coefs_ = int(np.argmin(self.mse_path_.mean(axis=1))) + 1 if len(self.mse_path_) else 1
         self.row_order_ = row_order(table)
