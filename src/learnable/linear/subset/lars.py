@@ -260,9 +260,10 @@ def follow(
         if method == "lasso":
             with np.errstate(divide="ignore", invalid="ignore"):
                 zeros = -beta[active] / direction
-            for place in np.flatnonzero((zeros > 1e-14 * first) & (zeros < step)).tolist():
-                step = float(zeros[place])
-                leaving = place
+            zeros = np.where(zeros > 1e-14 * first, zeros, np.inf)
+            if zeros.min() < step:
+                leaving = int(np.argmin(zeros))
+                step = float(zeros[leaving])
         beta[active] += step * direction
         left = -1
         if leaving >= 0:
