@@ -181,12 +181,13 @@ def _replay_votes(model: Any, rows: Rows, learners: list[Any]) -> Iterator[Round
         wrong.append(_names(_says(model, learner, rows.X)) != rows.y)
         error = float(D[wrong[t]].sum())
         vote = float(rounds["votes"][t])
-        right_vote = model.learning_rate * np.log((1 - error) / error * (K - 1))
-        if not wrong[t].any():
+        if wrong[t].any():
+            right_vote = model.learning_rate * np.log((1 - error) / np.float64(error) * (K - 1))
+        else:
             right_vote = total + np.log((2 * n - 1) * (K - 1))
         near = abs(error - rounds["errors"][t]) <= NEAR and abs(vote - right_vote) <= NEAR * max(1.0, abs(right_vote))
         after = float(_normalised(rows.log_weight + g + vote * wrong[t])[wrong[t]].sum())
-        expected = error / (error + (1 - error) * np.exp(-vote))
+        expected = error / (error + (1 - error) * np.exp(-vote)) if error > 0 else 0.0
         present.append(t)
         if model.variant == "float" and wrong[t].any():
             near &= _removals_follow(rounds, rows, wrong, present, t, c, smallest)

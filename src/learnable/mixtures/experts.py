@@ -148,7 +148,7 @@ class MixtureOfExperts(Estimator):
         with np.errstate(over="ignore", invalid="ignore"):
             shift, cov = table_moments(blocks, self.n_jobs)
             moments = map_reduce(blocks, partial(_ranges, shift), _merge_ranges, n_jobs=self.n_jobs)
-            spread_y = moments[2] / weight - (moments[1] / weight) ** 2
+            spread_y = moments[2] / weight - np.square(moments[1] / weight)
         if not np.isfinite(cov).all() or not np.isfinite(spread_y):
             raise DataError(f"{owner}: X or y has numbers whose squares overflow. Divide them by their spread.")
         scale = np.where(np.diag(cov) > 0, np.sqrt(np.diag(cov)), moments[0])  # squares may underflow

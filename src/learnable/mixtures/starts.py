@@ -132,7 +132,9 @@ def responsibilities(
 
             kmeans = KMeans(K, random_state=rng, max_iter=50, max_seconds=seconds)
             labels = kmeans.fit(X, sample_weight=weight).labels_
-        return np.eye(K)[labels]
+        r = np.eye(K)[labels]
+        r[:, ~r.any(axis=0)] = 1.0 / K  # of fewer different rows than components, some would have no row to begin with
+        return r
     rows = (plus_plus if how == "k-means++" else random_rows)(X, K, rng, weight)[1]
     r = np.zeros((len(X), K))
     r[rows, np.arange(K)] = 1.0

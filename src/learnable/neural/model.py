@@ -330,7 +330,7 @@ class NetworkModel(NetworkParameters):
                 found = lbfgs(f, state.theta.astype(np.float64), tol=self.tol, max_iter=self.max_iter, progress=look)
             worst = max(worst, found.measure)
             n_iter = max(n_iter, found.n_iter)
-            if not np.isfinite(found.x).all():
+            if not (np.isfinite(found.x).all() and np.isfinite(found.value)):
                 raise DataError(_NOT_FINITE.format(owner=type(self).__name__))
             gradients.append(found.gradient)
             finished.append(State(found.x, buffers, state.v.astype(float), state.r.astype(float), state.t, state.epoch))
