@@ -80,7 +80,8 @@ def _off_centre(X: Any, feature: int, threshold: float) -> float:
     below = column[column <= threshold].max(initial=-np.inf)
     above = column[column > threshold].min(initial=np.inf)
     if np.isfinite(below) and np.isfinite(above):
-        return float(abs(threshold - (below / 2 + above / 2)) / max(abs(below), abs(above)))
+        away = float(abs(threshold - (below / 2 + above / 2)) / max(abs(below), abs(above)))
+        return max(0.0, away - float(np.finfo(X.dtype).eps) / 2) if X.dtype == np.float32 else away
     expected = below if np.isfinite(below) else np.nextafter(above, -np.inf)
     return 0.0 if threshold == expected else np.inf
 

@@ -68,7 +68,8 @@ def conformal_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Rech
     for k, rows in _folds(model):
         inner = _fold_model(model, k, sample)
         known = np.asarray(inner.classes_).tolist()
-        p = dict(zip(known, np.asarray(inner.predict_proba(take_rows(sample.X, rows))).T, strict=True))
+        found = np.asarray(inner.predict_proba(take_rows(sample.X, rows)), dtype=np.float64)
+        p = dict(zip(known, found.T, strict=True))
         nothing = np.zeros(len(rows))
         table = np.stack([p.get(label, nothing) for label in labels])  # (K, rows)
         own = np.array([p.get(label, nothing)[i] for i, label in enumerate(sample.labels(rows).tolist())])
