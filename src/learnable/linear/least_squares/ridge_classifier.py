@@ -130,8 +130,8 @@ class RidgeClassifierCV(ChoosingModel, LabelRidge):
     )
     store_cv_results: bool = param(Boolean(), "Keep `cv_results_`.", default=False)
     alpha_: float = fitted("()", "The chosen penalty.", low=0.0)
-    best_score_: float = fitted("()", "Its score.")
-    criterion_path_: Array = fitted("(n_alphas,)", "The score of every candidate.")
+    best_score_: float = fitted("()", "Its score; −∞ where a row alone decides a coefficient.", infinite=True)
+    criterion_path_: Array = fitted("(n_alphas,)", "The score of every candidate.", infinite=True)
     cv_results_: Array = fitted(
         "array of shape (n_samples, n_targets, n_alphas)",
         "Squared leave-one-out errors of the targets (predictions when `scoring` is given); only with "

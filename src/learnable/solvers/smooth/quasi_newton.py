@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -360,10 +361,11 @@ def _rounding(at: Evaluation) -> float:
 def _step(B: Array | None, gradient: Array, held: NDArray[np.bool_]) -> Array:
     step = np.zeros_like(gradient)
     free = ~held
-    if B is None:  # nothing is known of the scale: move by one
-        step[free] = -gradient[free] / max(float(np.abs(gradient[free]).max(initial=0.0)), 1e-300)
-    else:
-        step[free] = -np.linalg.solve(B[np.ix_(free, free)], gradient[free])
+    if B is not None:
+        with suppress(np.linalg.LinAlgError):  # a singular B says nothing of the scale
+            step[free] = -np.linalg.solve(B[np.ix_(free, free)], gradient[free])
+            return step
+    step[free] = -gradient[free] / max(float(np.abs(gradient[free]).max(initial=0.0)), 1e-300)  # move by one
     return step
 
 
