@@ -47,6 +47,8 @@ NUMBER_CRITERIA: Final = {
 
 #: The squares of what is larger than this overflow.
 LARGEST_SPREAD: Final = 1e150
+#: A target this many times further from the median than nine in ten of the targets are is far from them.
+FAR_TARGET: Final = 1e5
 
 
 @dataclass(frozen=True)
@@ -176,8 +178,8 @@ class Target:
         shift = np.zeros(given.shape[1])
         scale = _power_of_two(np.abs(given).max(initial=0.0))
         scaled = given / scale
-        if kind != POISSON:  # squares of a large mean would drown the differences; one far target moves no median
-            middle = np.median(scaled, axis=0)
+        if kind != POISSON:  # squares of a large mean would drown the differences
+            middle = _middle(scaled, w, kind)
             spread = _power_of_two(np.abs(scaled - middle).max(initial=0.0))
             middle = np.rint(middle / spread * 2.0**20) / 2.0**20 * spread  # few digits: whole targets stay exact
             shift = middle * scale
@@ -200,6 +202,20 @@ class Target:
         none = zeros.astype(np.int64)
         empty = np.zeros((0, 1), np.int32)
         return Target(GRADIENT, empty, y, hessian, np.ones(len(y)), none, zeros, 1.0, reg_lambda, True)
+
+
+def _middle(y: Array, weight: Array, kind: int) -> Array:
+    """Return what to measure targets (n, m) from: their mean, or their median where a few lie far from all others.
+
+    Sums about a mean that far targets have moved would lack the digits that tell the others apart.
+    """
+    if kind == ABSOLUTE:
+        return np.asarray(np.median(y, axis=0))
+    median = np.median(y, axis=0)
+    away = np.abs(y - median)
+    most = np.partition(away, (9 * len(y)) // 10, axis=0)[(9 * len(y)) // 10]
+    far = (most > 0) & (away.max(axis=0, initial=0.0) > FAR_TARGET * most)
+    return np.where(far, median, np.average(y, axis=0, weights=weight))
 
 
 def _columns(values: Any, dtype: Any) -> NDArray[Any]:
