@@ -19,8 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, Target, door, read_features
+from ..data.door import Table, Target, door, read_features, refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign
 from ..risk.kernels.base import inner

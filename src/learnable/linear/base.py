@@ -36,9 +36,8 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator, Run
-from ..data.arrays import SMALLEST_ENTRY
 from ..data.blocks import Blocks, Part
-from ..data.door import Table, read_features
+from ..data.door import SMALLEST_ENTRY, Table, read_features
 from ..data.sources import NamedScore, rowwise
 from ..risk.penalties import LinearLikelihood
 from ..solvers.systems.moments import relative_residual, residual_sums

@@ -12,8 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..core.declare import fitted
 from ..core.errors import DataError
 from ..core.estimator import Estimator
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door
+from ..data.door import Table, door, refuse_extreme_sizes
 
 Array = NDArray[np.float64]
 

@@ -44,8 +44,7 @@ from ..core.declare import (
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import singular_triplets
 from ._kernels import descend_rows

@@ -37,9 +37,8 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
 from ..data.blocks import Scan, whole_checksum
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import GRAM_CONDITION, PAIR_TOLERANCE, EigenPairs, singular_triplets, symmetric_pairs
 from ..solvers.systems.moments import centred_moments

@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import PAIR_TOLERANCE, singular_triplets
 

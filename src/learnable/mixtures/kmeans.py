@@ -55,12 +55,11 @@ from .lloyd import (
     nearest_centres,
     nothing,
     plus_plus,
-    random_rows,
 )
 from .narration import VERBOSE, LloydNarrator
 from .oversampling import oversampled_start
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
-from .starts import check_enough_rows, sample_rows
+from .starts import check_enough_rows, random_rows, sample_rows
 
 Array = NDArray[Any]
 

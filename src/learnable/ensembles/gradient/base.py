@@ -36,7 +36,6 @@ from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor
 from ..explain.effects import ExplainedTrees, PredictiveDistribution
 from .distribution import JointQuantiles
-from .doors import boosting_door
 from .driver import Plan, Rounds, boost, describe_descent, stack_values, staged_raw
 from .losses import CLASS_LOSSES, REGRESSION_LOSSES, BoostingLoss, class_loss, regression_loss
 from .settings import (
@@ -48,6 +47,7 @@ from .settings import (
     Part,
     Stopping,
     Watch,
+    boosting_door,
     check_levels,
     class_factors,
     encode,

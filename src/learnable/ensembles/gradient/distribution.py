@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import DataError, ParameterError
+from ...data.any_order import ALONE, World
 from ...data.any_order import mean as mean_of
-from ...data.world import ALONE, World
 from ...probability.base import RandomState, Size, Univariate, require
 from ...probability.normal import Normal
 from .losses import BoostingLoss, ends_of

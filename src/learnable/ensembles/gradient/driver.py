@@ -33,8 +33,7 @@ from scipy.optimize import minimize_scalar
 
 from ...core.estimator import Run
 from ...core.threads import Background, TaskTeam, resolve_n_jobs
-from ...data.any_order import LEDGER, mean, read_ledger, sums_by_group, total
-from ...data.world import ALONE, World
+from ...data.any_order import ALONE, LEDGER, World, mean, read_ledger, sums_by_group, total
 from ...trees._random import tree_seed
 from ...trees.growth import Grown, GrowthStopped
 from ...trees.layout import Trees

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit, softmax
 
 from ...core.errors import DataError, ParameterError
-from ...data.any_order import counts_by_group, mean, sums_by_group
-from ...data.world import ALONE, World
+from ...data.any_order import ALONE, World, counts_by_group, mean, sums_by_group
 from ...risk.losses import (
     AbsoluteLoss,
     ExponentialLoss,

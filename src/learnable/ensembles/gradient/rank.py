@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...core.estimator import Run
+from ...data.any_order import World
 from ...data.arrays import bound_infinity
 from ...data.dask_blocks import Reader
 from ...data.sockets import PartLostError, SocketWorld, listen
-from ...data.world import World
 from ...trees.histogram.bins import BinnedTable, Bins
 from ...trees.histogram.walker import CodeWalker
 from ...trees.layout import Trees

@@ -34,8 +34,7 @@ from ...core.declare import (
 )
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import refuse_extreme_sizes
-from ...data.door import read_features
+from ...data.door import read_features, refuse_extreme_sizes
 from ...risk.kernels import FunctionKernel, Kernel, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ..representer import KernelChoice, finite_diagonal, is_given, kernel_of

@@ -26,8 +26,7 @@ from ...core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Op
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Estimator, Run
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import refuse_extreme_sizes
-from ...data.door import Table, read_features
+from ...data.door import Table, read_features, refuse_extreme_sizes
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator, product_by_rows
 from ..representer import NAMED_KERNEL, KernelChoice, finite_diagonal, is_given, kernel_of, memory_door, training_points

@@ -42,9 +42,8 @@ from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, N
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Certificate, Progress, Run, never, no_progress
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import class_weights
 from ...data.blocks import map_reduce
-from ...data.door import Table
+from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
 from ...risk.losses import SoftmaxLoss

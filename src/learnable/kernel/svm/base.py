@@ -25,8 +25,16 @@ from sklearn.utils.validation import check_is_fitted
 from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Estimator, Progress, Run
-from ...data.arrays import refuse_extreme_sizes
-from ...data.door import Table, Target, door, is_external, is_frame, read_features, take_named_columns
+from ...data.door import (
+    Table,
+    Target,
+    door,
+    is_external,
+    is_frame,
+    read_features,
+    refuse_extreme_sizes,
+    take_named_columns,
+)
 from ...risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ...solvers.conic.smo import BoxProgram, RowCache, Solution, Team, decompose, working_set_size

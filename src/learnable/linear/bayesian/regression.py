@@ -35,9 +35,8 @@ from ...core.declare import TOLERANCE, Boolean, Number, Options, check_parameter
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.blocks import Scan, whole_checksum
-from ...data.door import Table, door, read_features
+from ...data.door import Table, door, read_features, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.sources import NamedScore, rowwise
 from ...probability.gamma import InverseGamma
 from ...probability.multivariate_normal import MultivariateNormal

@@ -25,9 +25,8 @@ from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Option
 from ...core.errors import DataError, LearnableError, ModelFileError, ParameterError
 from ...core.estimator import Run
 from ...core.threads import resolve_n_jobs
-from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table
+from ...data.door import Table, class_weights, refuse_extreme_sizes
 from ...data.sources import named_columns
 from ...meta.binary import is_routing
 from ..choosing import ChoosingModel, Fold, Metadata, Shares, accepted

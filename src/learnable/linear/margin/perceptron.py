@@ -38,9 +38,8 @@ from ...core.declare import (
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...core.jit import kernel
-from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Block, map_reduce, unsigned
-from ...data.door import Table, door, read_features, read_weight
+from ...data.door import Table, class_weights, door, read_features, read_weight, refuse_extreme_sizes
 from ..base import LinearClassifierModel
 from .dual_descent import pieces
 from .svm import random_order_of

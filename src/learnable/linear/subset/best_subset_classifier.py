@@ -20,8 +20,7 @@ from ...core.certificate import Certificate
 from ...core.declare import TOLERANCE, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Run
-from ...data.arrays import class_weights, refuse_extreme_sizes
-from ...data.door import Table, door
+from ...data.door import Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ..base import LinearClassifierModel
 from .best_subset import COLUMNS, GROUPS, SIZES, BestSubset, penalty_of

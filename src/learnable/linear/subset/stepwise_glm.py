@@ -26,9 +26,8 @@ from ...core.certificate import Certificate
 from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param
 from ...core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
 from ...core.estimator import Run
-from ...data.arrays import refuse_extreme_sizes
 from ...data.blocks import map_reduce
-from ...data.door import Table, door
+from ...data.door import Table, door, refuse_extreme_sizes
 from ...data.sources import named_columns, rowwise
 from ..base import LinearModel
 from ..choosing import plain_splits
