@@ -216,8 +216,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
         self.n_trees_per_iteration_ = loss.n_outputs
         part, held, stopping = self._parts(table, run)
         if table.classes is None:
-            loss.check_targets(owner, part.y)
-        y = loss.truth(part.y)
+            loss.targets.check(owner, part.y)
+        y = loss.targets.truth(part.y)
         rounds = self._begin(old, part, y, loss)
         watch = None if stopping is None else Watch(self, loss, part, y, held, stopping, rounds, old)
         done = len(rounds.steps)
@@ -300,7 +300,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def _start(self, part: Part, y: Array, loss: BoostingLoss) -> tuple[Any, Array]:
         """Return the model of the start, or None, and its scores: (K,) if they are constant, else (K, n)."""
-        return None, loss.start(y, part.w)
+        return None, loss.targets.start(loss, y, part.w)
 
     def _refuse_other_table(self, old: Any, part: Part) -> None:
         owner, total = type(self).__name__, self._n_rounds()
@@ -378,7 +378,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
     def _raw_start(self, X: Any) -> Array:
         raw = np.tile(self.baseline_[:, None], (1, X.shape[0]))
         if self._start_model is not None:
-            raw += self._fitted_loss().scores_of(self._init_output(X))
+            raw += self._fitted_loss().link.scores_of(self._init_output(X))
         return raw
 
     @property
@@ -492,7 +492,7 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         raw = self._raw(X)
-        return self._fitted_loss().probability(raw)
+        return self._fitted_loss().link.probability(raw)
 
     @available_if(_has_probability)  # type: ignore[untyped-decorator]
     @rowwise
@@ -515,7 +515,7 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """Yield the probabilities after each round."""
         for raw in self._staged(X):
-            yield self._fitted_loss().probability(raw)
+            yield self._fitted_loss().link.probability(raw)
 
     def _staged(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self, "trees_")
@@ -556,14 +556,14 @@ class BoostedRegressor(NamedScore, RegressorMixin, PredictiveDistribution, Gradi
             New rows; NaN is a missing value.
         """
         raw = self._raw(X)
-        return self._fitted_loss().predict(raw)
+        return self._fitted_loss().link.predict(raw)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions after each round."""
         check_is_fitted(self, "trees_")
         loss = self._fitted_loss()
         for raw in staged_raw(self, self._read(X)):
-            yield loss.predict(raw.copy())
+            yield loss.link.predict(raw.copy())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R²; of several quantiles, that of the one nearest to the median."""

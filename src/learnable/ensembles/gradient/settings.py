@@ -200,7 +200,7 @@ class Watch:
         kept = old is not None and len(getattr(old, "train_score_", ())) > self.first
         self.train_scores = old.train_score_[: self.first + 1].tolist() if kept else []
         self.scores = old.validation_score_[: self.first + 1].tolist() if kept else []
-        self.y_held = np.empty(0) if held is None else loss.truth(held.y)
+        self.y_held = np.empty(0) if held is None else loss.targets.truth(held.y)
         self.walker = CodeWalker(held.X.binned) if held is not None and hasattr(held.X, "binned") else None
         if held is not None:
             self.F = (old if old is not None else model)._raw_start(held.X)
