@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param
+from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param, tags
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..data.door import Table, Target, door, read_features, refuse_extreme_sizes
@@ -145,12 +145,7 @@ class RepresenterModel(KernelChoice, Estimator):
     X_fit_: Any = fitted("(n_points, n_columns)", "The rows with weight, dense or CSR; a kernel matrix that was given.")
     dual_coef_: Array = fitted("(n_samples,) or (n_samples, n_scores)", "c.")
     n_features_in_: int = fitted("int", "Number of columns.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_given(self)
-        return tags
+    _tags = tags(sparse=True, pairwise=lambda model: is_given(model))
 
     @property
     def function_(self) -> RKHSFunction:

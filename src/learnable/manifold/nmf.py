@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import (
+    FLOATS,
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -40,6 +41,7 @@ from ..core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
@@ -122,6 +124,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     _door = staticmethod(door(target="none"))
     _remedy = "Maximum number of iterations reached: increase max_iter or tol"
+    _tags = tags(sparse=True, positive_only=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None, W: Any = None, H: Any = None) -> Self:  # type: ignore[override]
         """Find H for the rows of X; y is ignored.
@@ -272,13 +275,6 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if W.ndim != 2 or W.shape[1] != len(self.components_):
             raise DataError(f"NMF: inverse_transform needs {len(self.components_)} columns; got shape {W.shape}.")
         return np.asarray(W @ self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

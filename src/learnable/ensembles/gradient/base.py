@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator, Run
 from ...data.any_order import ledgers_by_group, read_ledger
@@ -131,6 +131,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
     training_loss_: Array = fitted("array", "The mean training loss before the first round and after each.")
     steps_: Array = fitted("array", "Steps ρ.")
     init_: Any = fitted("model or None", "Where the rounds start, if `init` is given.")
+    _tags = tags(sparse=True, allow_nan=True)
 
     # What the subclasses say
 
@@ -395,12 +396,6 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trees_") or hasattr(self, "_scores")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _check_loaded(self) -> None:
         if not hasattr(self, "trees_"):

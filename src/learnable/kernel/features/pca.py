@@ -22,7 +22,19 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, optional, param
+from ...core.declare import (
+    FLOATS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    fitted,
+    optional,
+    param,
+    tags,
+)
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Estimator, Run
 from ...core.threads import interruptible, one_thread_blas
@@ -113,6 +125,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
     _remedy = "raise max_iter, or use eigen_solver='dense'"
 
     n_features_in_: int = fitted("int", "Number of columns.")
+    _tags = tags(sparse=True, pairwise=lambda model: is_given(model), preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Find the components of the rows of X; y is ignored."""
@@ -241,13 +254,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
         check_is_fitted(self)
         kernel = kernel_of(self, self.n_features_in_)
         return kernel.products(np.asarray(X, dtype=np.float64), self.dual_coef_, self.X_transformed_fit_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_given(self)
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Estimator, Progress, Run
 from ...data.door import (
@@ -261,12 +261,7 @@ class SupportVectorMachine(Estimator):
     intercept_: Array = fitted("(n_machines,)", "b.")
     gamma_: float = fitted("()", "γ as a number.", low=0.0)
     n_features_in_: int = fitted("int", "Number of columns.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not is_function(self.kernel)
-        tags.input_tags.pairwise = is_given(self.kernel)
-        return tags
+    _tags = tags(sparse=lambda model: not is_function(model.kernel), pairwise=lambda model: is_given(model.kernel))
 
     # -- fitting ------------------------------------------------------------------------------------------------------
 

@@ -40,6 +40,7 @@ from ...core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Progress, Run, no_progress
@@ -510,11 +511,7 @@ class MultiTaskElasticNetCV(MultiOutputMixin, ElasticNetCV):
     _door = staticmethod(door(target="numeric", multi_output=True))
     positive = False
     precompute = "auto"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
-        return tags
+    _tags = tags(single_output=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.y_shape:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Number, Options, fitted, param
+from ...core.declare import TOLERANCE, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Run
 from ...data.door import Table, class_weights, door, refuse_extreme_sizes
@@ -78,6 +78,7 @@ class BestSubsetClassifier(LinearClassifierModel):
     verbose = 0
     warm_start = False
     _range = BestSubset._range
+    _tags = tags(multi_class=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
@@ -142,11 +143,6 @@ class BestSubsetClassifier(LinearClassifierModel):
         """Return the logarithm of `predict_proba`."""
         scores = self.decision_function(X)
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -23,7 +23,7 @@ from scipy.stats import chi2
 from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
-from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param
+from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param, tags
 from ...core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
 from ...core.estimator import Run
 from ...data.blocks import map_reduce
@@ -139,6 +139,7 @@ class StepwiseGLM(RegressorMixin, LinearModel):
     _door = staticmethod(door(target="numeric"))
     _iterates = True
     max_seconds = None
+    _tags = tags(positive_target=True)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
@@ -215,11 +216,6 @@ class StepwiseGLM(RegressorMixin, LinearModel):
 
         found: list[Array] = map_reduce(splits, of_fold, lambda a, b: a + b, n_jobs=self.n_jobs)
         return np.column_stack(found)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
 
     @rowwise
     def predict(self, X: Any) -> Array:
