@@ -382,7 +382,7 @@ def _tagger(cls: type, declared: Mapping[str, Any]) -> Any:
     """Return a `__sklearn_tags__` that changes what a class declares in the tags of its bases."""
 
     def __sklearn_tags__(self: Any) -> Any:  # noqa: N807
-        found = super(cls, self).__sklearn_tags__()  # type: ignore[misc]
+        found = super(cls, self).__sklearn_tags__()  # type: ignore[arg-type]
         for name, value in declared.items():
             chosen = value(self) if callable(value) else value
             if name == "role":
