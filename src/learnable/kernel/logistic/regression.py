@@ -46,6 +46,7 @@ from ...data.blocks import map_reduce
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
+from ...risk.classes import feasible_mix
 from ...risk.losses import SoftmaxLoss
 from ...risk.objective import relative_gap
 from ...solvers.problem import backtrack
@@ -172,13 +173,8 @@ class KernelLogisticProblem:
         """Mix probabilities with a constant distribution until every class has its total weight, as the offset asks."""
         if not self.intercept:
             return U
-        excess = (self.kappa * U).sum(axis=0) - self.totals
-        share = float(np.clip((excess / (self.totals + excess)).max(), 0.0, 1.0))
-        if share == 0.0:
-            return U
-        share = min(1.0, share * (1.0 + 1e-9))
-        constant = np.maximum(share * (self.totals + excess) - excess, 0.0)
-        return (1.0 - share) * U + share * constant / constant.sum()
+        share, constant = feasible_mix(self.totals, (self.kappa * U).sum(axis=0) - self.totals)
+        return U if share == 0.0 else (1.0 - share) * U + share * constant
 
 
 def fit_logistic(

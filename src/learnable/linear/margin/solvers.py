@@ -40,7 +40,7 @@ from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...risk.losses import SquaredHingeLoss
 from ...risk.objective import relative_gap
-from ...risk.shortfall import ShortfallRisk, Target
+from ...risk.shortfall import ShortfallRisk, Target, l1_dual
 from ...solvers.composite.coordinate import FLOOR, Penalty
 from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.problem import Solution, backtrack
@@ -283,13 +283,7 @@ class _L1Problem:
         loss, slope = self.smooth.losses(w)
         if self.smooth.bias == 0.0:
             slope[0] = 0.0
-        total = max(0.0, 2.0 * loss - float(slope @ w))  # Σα of α = 2c·shortfall
-        largest = float(np.abs(slope).max())
-        share = min(1.0 / max(largest, 1e-300), total / max(2.0 * loss, 1e-300))
-        value = float(np.abs(w).sum()) + loss
-        dual = share * total - share**2 * loss
-        relative = relative_gap(value, dual, self.smooth.start_value)
-        return CompositePoint(w, value, max(0.0, value - dual), relative, (loss, slope))
+        return CompositePoint(w, *self.smooth.l1_gap(w, loss, slope), (loss, slope))
 
     def model_minimum(self, point: CompositePoint) -> Array:
         """Minimise the quadratic model; where the rows that fall short are known, that is the optimum."""
@@ -353,10 +347,8 @@ def _precise_gap(problem: _L1Problem, at: CompositePoint) -> float:
         total = total + alpha.sum()
         level = level + smooth.bias * (sign * alpha).sum()
         slope = slope + A.T @ (sign * alpha)
-    largest = max(abs(level), np.abs(slope).max(initial=0.0), 1e-300)
-    share = min(1.0 / largest, total / max(2.0 * loss, 1e-300))
     primal = np.abs(at.x).astype(np.longdouble).sum() + loss
-    dual = share * total - share**2 * loss
+    dual = l1_dual(loss, total, max(abs(level), np.abs(slope).max(initial=0.0)))
     return float(relative_gap(primal, dual, smooth.start_value))
 
 
@@ -490,10 +482,7 @@ def _support_step(columns: Any, sign: Array, cost: Array, w: Array) -> Array:
 def _gap_of(slope: Array, cost: Array, w: Array, short: Array) -> float:
     short = np.maximum(short, 0.0)
     loss = float(cost @ (short * short))
-    total = 2.0 * float(cost @ short)
-    largest = float(np.abs(slope).max(initial=0.0))
-    scale = min(1.0 / max(largest, 1e-300), total / max(2.0 * loss, 1e-300))
-    dual = scale * total - scale**2 * loss
+    dual = l1_dual(loss, 2.0 * float(cost @ short), float(np.abs(slope).max(initial=0.0)))
     return relative_gap(float(np.abs(w).sum()) + loss, dual, float(cost.sum()))
 
 

@@ -27,7 +27,7 @@ from ...data.door import Table
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
 from .compressed import Compressed, compressed
-from .lars import LarsModel, LarsPath, follow, relative_gap
+from .lars import LarsModel, LarsPath, follow, lasso_gap
 
 Array = NDArray[np.float64]
 
@@ -148,7 +148,7 @@ class LassoLarsCV(ChoosingModel, LarsModel):
 
     def _proof(self, problem: Compressed, path: LarsPath) -> Certificate:
         """Return the certificate of the fit to all rows."""
-        value = relative_gap(problem, path.coefs[:, -1], self.alpha_, positive=self.positive)
+        value = lasso_gap(problem, path.coefs[:, -1], self.alpha_, positive=self.positive)
         return Certificate("gap", value, self.tol, value, self.n_iter_)
 
 
@@ -241,7 +241,7 @@ class LassoLarsIC(LarsModel):
         corner = int(np.argmin(self.criterion_))
         self._set_path(problem, path, corner)
         self.alpha_ = float(path.alphas[corner])
-        value = relative_gap(problem, path.coefs[:, corner], self.alpha_, positive=self.positive)
+        value = lasso_gap(problem, path.coefs[:, corner], self.alpha_, positive=self.positive)
         return Certificate("gap", value, self.tol, value, self.n_iter_)
 
     def _variance(self, problem: Compressed, path: LarsPath, p: int) -> float:
