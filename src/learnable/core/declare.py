@@ -248,6 +248,8 @@ class FittedAttribute:
         Whether only some fits set it.
     infinite : bool
         Whether infinities are allowed although `finite` refuses NaN.
+    below : str
+        A length, such as `n_features`, that all numbers lie below: they name columns, or classes.
     """
 
     shape: str
@@ -258,6 +260,7 @@ class FittedAttribute:
     high: float = np.inf
     optional: bool = False
     infinite: bool = False
+    below: str = ""
 
 
 def param(rule: Rule, meaning: str, *, default: Any = REQUIRED, kw_only: bool = True) -> Any:
@@ -297,10 +300,11 @@ def fitted(
     high: float = np.inf,
     optional: bool = False,
     infinite: bool = False,
+    below: str = "",
     init: Literal[False] = False,
 ) -> Any:
     """Declare a fitted attribute; see `FittedAttribute`. `init` tells type checkers that the constructor lacks it."""
-    return FittedAttribute(shape, meaning, kind, finite, low, high, optional, infinite)
+    return FittedAttribute(shape, meaning, kind, finite, low, high, optional, infinite, below)
 
 
 #: The types that a transformer's numbers keep, where single precision stays single.
@@ -521,6 +525,8 @@ def check_fitted(model: Any) -> None:
             known = ", ".join(f"{symbol} = {length}" for symbol, length in lengths.items())
             raise ModelFileError(f"load: {name} has shape {shape} instead of {attribute.shape} ({known}).")
         _check_range(name, array, attribute)
+        if attribute.below and array.max(initial=-1) >= lengths.get(attribute.below, 0):
+            raise ModelFileError(f"load: {name} holds {array.max()}, which is not below {attribute.below}.")
 
 
 def _words(attribute: FittedAttribute) -> str:

@@ -161,6 +161,19 @@ def no_progress(iteration: int, value: float) -> bool:
     return False
 
 
+class Watched:
+    """A progress function that remembers whether it said stop."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.stopped = False
+
+    def __call__(self, iteration: int, value: float) -> bool:
+        """Report one iteration."""
+        self.stopped = self.progress(iteration, value)
+        return self.stopped
+
+
 def unobserved(x: Any) -> None:
     """Look at no point: the default of every solver."""
 

@@ -79,6 +79,11 @@ class Table:
         """Whether X, y and weight are arrays."""
         return bool(self.blocks.in_memory)
 
+    def require_memory(self, message: str) -> None:
+        """Raise DataError with this message if the rows are in files or on Dask."""
+        if not self.in_memory:
+            raise DataError(message)
+
     @property
     def fingerprint(self) -> str:
         """Checksum of the rows, the targets, the weights and the labels."""

@@ -343,11 +343,10 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     )
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "ForwardStagewiseAdditive: every round reads all rows again, so they have to fit into memory; read the "
-                "table into an array, or take a sample."
-            )
+        table.require_memory(
+            "ForwardStagewiseAdditive: every round reads all rows again, so they have to fit into memory; read the "
+            "table into an array, or take a sample."
+        )
         if table.classes is not None:
             self.classes_ = np.asarray(table.classes)
         loss = for_classes(named_loss(self.loss), len(self.classes_) if table.classes is not None else 0)

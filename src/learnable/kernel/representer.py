@@ -64,11 +64,10 @@ def memory_door(*, target: Target = "numeric", multi_output: bool = False) -> Ca
 
     def read(model: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
         table = read_table(model, X, y, sample_weight, run)
-        if not table.in_memory:
-            raise DataError(
-                f"{type(model).__name__}: a kernel machine needs all rows in memory. Pass fewer rows, or X.compute() "
-                "for Dask."
-            )
+        table.require_memory(
+            f"{type(model).__name__}: a kernel machine needs all rows in memory. Pass fewer rows, or X.compute() "
+            "for Dask."
+        )
         return table
 
     return read

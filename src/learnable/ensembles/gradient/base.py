@@ -249,11 +249,10 @@ class GradientBoosting(ExplainedTrees, Estimator):
     def _parts(self, table: Table, run: Run) -> tuple[Part, Part | None, Stopping | None]:
         """Return the rows to fit on, those that decide when to stop, and the rule for it."""
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(
-                f"{owner}: exact splits need all rows in memory. Use HistGradientBoosting for files and Dask, or pass "
-                "fewer rows."
-            )
+        table.require_memory(
+            f"{owner}: exact splits need all rows in memory. Use HistGradientBoosting for files and Dask, or pass "
+            "fewer rows."
+        )
         whole = Part(table.X, table.y, self._row_weight(table))
         self.n_held_out_ = 0
         given = getattr(self, "_validation", None)

@@ -137,11 +137,10 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     _tags = tags(sparse=True, multi_class=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "BoostByMajority: rows are drawn one by one, so they have to fit into memory; use fit_oracle with a "
-                "function that returns rows, or take a sample."
-            )
+        table.require_memory(
+            "BoostByMajority: rows are drawn one by one, so they have to fit into memory; use fit_oracle with a "
+            "function that returns rows, or take a sample."
+        )
         self.classes_ = np.asarray(table.classes)
         if len(self.classes_) > 2:
             raise DataError(

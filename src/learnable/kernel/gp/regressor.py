@@ -147,11 +147,10 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
             return self._fit_exact(table, kernel, run)
 
     def _fit_exact(self, table: Table, kernel: Kernel, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                f"{type(self).__name__}: an exact process needs all rows in memory; pass inducing=, how many points "
-                "are to stand for them."
-            )
+        table.require_memory(
+            f"{type(self).__name__}: an exact process needs all rows in memory; pass inducing=, how many points "
+            "are to stand for them."
+        )
         X = own_points(self, table.X)
         y = self._take_units(table.y)
         refuse_huge(type(self).__name__, y=y)

@@ -454,10 +454,9 @@ def svm_door(target: Target) -> Callable[..., Table]:
         owner = type(model).__name__
         if is_external(X):
             table = read_table(model, X, y, sample_weight, run)
-            if not table.in_memory:
-                raise DataError(
-                    f"{owner}: a kernel machine needs its rows in memory; load them, or fit a sample of them."
-                )
+            table.require_memory(
+                f"{owner}: a kernel machine needs its rows in memory; load them, or fit a sample of them."
+            )
             return table
         y = None if target == "none" else y
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)

@@ -121,10 +121,9 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
     max_seconds = None  # a fit is a handful of passes
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "GLM: rows on disk or on Dask are not read; use PoissonRegressor, GammaRegressor or a sample."
-            )
+        table.require_memory(
+            "GLM: rows on disk or on Dask are not read; use PoissonRegressor, GammaRegressor or a sample."
+        )
         family, link = self._stated(1.0)
         y = np.asarray(table.y, dtype=np.float64)
         weight = np.ones(len(y)) if table.weight is None else table.weight

@@ -325,11 +325,10 @@ class Perceptron(LinearClassifierModel):
         return self
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "Perceptron: a pass visits the rows one by one in random order, so they have to fit into memory; "
-                "use LinearSVC, or read the table into an array."
-            )
+        table.require_memory(
+            "Perceptron: a pass visits the rows one by one in random order, so they have to fit into memory; "
+            "use LinearSVC, or read the table into an array."
+        )
         self.classes_ = np.asarray(table.classes)
         weight = self._row_weights(table)
         previous = run.previous if self.warm_start else None

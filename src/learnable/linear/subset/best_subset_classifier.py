@@ -82,8 +82,7 @@ class BestSubsetClassifier(LinearClassifierModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: needs the rows in memory; read the table.")
+        table.require_memory(f"{owner}: needs the rows in memory; read the table.")
         self.classes_ = np.asarray(table.classes)
         if len(self.classes_) > 2:
             raise DataError(

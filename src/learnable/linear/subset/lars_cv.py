@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.certificate import Certificate
 from ...core.declare import MAX_ITER, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ParameterError
+from ...core.errors import ParameterError
 from ...core.estimator import Run
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table
@@ -120,8 +120,7 @@ class LassoLarsCV(ChoosingModel, LarsModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
+        table.require_memory(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
         folds = self._folds(table, run, self._metadata(table))
 
         def follow_fold(fold: Fold) -> list[tuple[LarsPath, Compressed]]:

@@ -24,7 +24,7 @@ from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
 from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param, tags
-from ...core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
+from ...core.errors import DataError, ParameterError, SeparableDataError
 from ...core.estimator import Run
 from ...data.blocks import map_reduce
 from ...data.door import Table, door, refuse_extreme_sizes
@@ -125,6 +125,7 @@ class StepwiseGLM(RegressorMixin, LinearModel):
         "Columns in the order of the path, required ones first: the first k are its subset of size k.",
         kind="iu",
         low=0,
+        below="n_features",
     )
     deviance_path_: Any = fitted("(n_sizes,)", "The deviance along the path, from the required columns alone upwards.")
     statistics_: Any = fitted("(n_tests,)", "The statistic of each step of the path, upwards.")
@@ -143,8 +144,7 @@ class StepwiseGLM(RegressorMixin, LinearModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: needs the rows in memory; read the table.")
+        table.require_memory(f"{owner}: needs the rows in memory; read the table.")
         _check_targets(owner, self.family, table.y)
         refuse_extreme_sizes(table.X, table.weight, owner)
         required = column_numbers(owner, "required", self.required, self)
@@ -233,11 +233,6 @@ class StepwiseGLM(RegressorMixin, LinearModel):
         whole = family.deviance(y, np.full(len(y), level), weight)
         left = family.deviance(y, self._score_rows(X), weight)
         return float(1.0 - left / whole) if whole > 0 else float(left == 0)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "order_") and self.order_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: order_ names a column that the model does not have.")
 
 
 class Steps(NamedTuple):

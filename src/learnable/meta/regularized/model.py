@@ -65,8 +65,7 @@ def _read(model: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any
     """Read numbers or labels, as the loss asks."""
     reader = _classes if is_classification(loss_of(model)) else _numbers
     table = reader(model, X, y, sample_weight, run)
-    if not table.in_memory:
-        raise DataError(f"{type(model).__name__}: needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
+    table.require_memory(f"{type(model).__name__}: needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
     return table
 
 

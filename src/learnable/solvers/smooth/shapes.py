@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.estimator import Observer, Progress, never, no_progress, unobserved
+from ...core.estimator import Observer, Progress, Watched, never, no_progress, unobserved
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks
 from ..problem import Evaluation, Solution
@@ -117,17 +117,11 @@ def _solve_by_lbfgs(
 ) -> Solution:
     """Run L-BFGS; where its line search sees no decrease any more above `tol`, Newton's method, which needs none."""
     scale = 1.0 / problem.curvature_bound()
-    stopped = False
-
-    def watched(iteration: int, value: float) -> bool:
-        nonlocal stopped
-        stopped = progress(iteration, value)
-        return stopped
-
+    watched = Watched(progress)
     first = lbfgs(
         problem, x0, inverse_hessian=lambda g: scale * g, tol=tol, max_iter=max_iter, progress=watched, observe=observe
     )
-    if first.converged or first.n_iter >= max_iter or stopped:
+    if first.converged or first.n_iter >= max_iter or watched.stopped:
         return first
     last = HessianFree(problem).minimise(
         first.x,
