@@ -177,7 +177,7 @@ def _if_it_descends(direction: Direction, towards: Array, weight: Array) -> Dire
 #: A minimum lies within this share of the step that is returned.
 STEP = 1e-7
 _NEGLIGIBLE = 1e-12  # of the slope at the start
-_MOST = 1e300
+_MOST = 1e300  # beyond it a step or a slope would overflow
 
 
 class Step(NamedTuple):

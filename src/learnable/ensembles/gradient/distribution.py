@@ -35,7 +35,7 @@ from .quantiles import quantiles_by_leaf
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-_TINY = 1e-300
+_TINY = 1e-300  # whose logarithm is finite
 
 
 class JointQuantiles(BoostingLoss):

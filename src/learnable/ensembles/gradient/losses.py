@@ -47,7 +47,7 @@ Ids = NDArray[np.int32]
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "normal")
 CLASS_LOSSES = ("log_loss", "exponential")
 
-_TINY = 1e-300
+_TINY = 1e-300  # whose logarithm and inverse are finite
 
 
 class Targets:

@@ -236,7 +236,7 @@ class LinearPosterior(LinearModel):
 
 _POSITIVE = Number(low=0.0, low_open=True, high=1e100)
 _ONE_SWEEP_RESIDUAL = 1e-6  # of y's square that must be left for its digits to be found in the moments alone
-_MAX_PASSES = 4
+_MAX_PASSES = 4  # of refinement over the rows, at most
 _LARGEST_BASIS = 4e8  # numbers, 3.2 GB
 
 

@@ -98,8 +98,8 @@ def monomials_sparse(
 
 _MOST_FEATURES = 2**63 - 1  # which an index can count
 _SHORT = 2**31 - 1  # up to which indices of 32 bits will do
-_MOST_ENTRIES = 2**40
-_GREATEST_DEGREE = 1000
+_MOST_ENTRIES = 2**40  # 8 TB: a mistake, not a wish
+_GREATEST_DEGREE = 1000  # a guard against a degree that is a mistake
 _MOST_PARENTS = 2**27  # monomials of lower degree, which a table of their children needs
 
 

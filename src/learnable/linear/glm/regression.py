@@ -42,7 +42,7 @@ from ..base import DEFAULT_TOLERANCE, GRADIENT_MARGIN, IterativeModel, Likelihoo
 Array = NDArray[np.float64]
 
 _SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg")
-_LARGEST_SQUARE = 1e200
+_LARGEST_SQUARE = 1e200  # mean square of a column, beyond which products overflow
 _SMALLEST_TARGET = 1e-100  # targets all below it, or all beyond its inverse, are fitted in other units
 
 

@@ -187,7 +187,7 @@ _EPOCHS = 60  # of one model, at most
 _BATCH = 5  # epochs after which all columns are visited, and iterates extrapolated
 _SLACK = 0.1  # share of the violation at which a model is left
 _NOISE = 1e-12  # share of Σ D x² below which the curvature about the mean is rounding
-_HALVINGS = 40
+_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell
 _STUCK = 3  # steps after which, without progress beyond rounding, nothing more is to be had
 _ROUNDING = 1e-12  # share of P
 

@@ -447,7 +447,7 @@ class Perceptron(LinearClassifierModel):
         return wrong / float(weight.sum())
 
 
-_CACHED_ENTRIES = 2**20
+_CACHED_ENTRIES = 2**20  # of X, 8 MB: beyond it, runs of neighbours are drawn, which memory serves faster
 _RUN = 16  # rows
 
 

@@ -57,7 +57,7 @@ Array = NDArray[np.float64]
 
 MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 32  # of the thinned problem
-_FEWEST_THINNED = 4096
+_FEWEST_THINNED = 4096  # rows of a thinned problem, at least
 _ROUGH = 0.03  # gap: the optima differ by sampling error
 
 SOLVERS = ("auto", "newton", "interior-point", "dual", "subgradient")
@@ -257,7 +257,7 @@ def minimise_squared(
 _WHOLE = 200  # columns up to which no working set is needed
 _FIRST = 100  # columns of the first working set
 _MOST_GRAM = 2000  # columns for which a matrix is formed
-_MOST_ROUNDS = 60
+_MOST_ROUNDS = 60  # rounds of working sets: a guard against a cycle that rounding might make
 _THIN = 16  # rows a column of a thinned problem
 _STEEPEST = 1e-6  # share of the largest slope within which rounding may decide which is the largest
 _CHUNK = 2**20  # numbers that are widened to extended precision at a time

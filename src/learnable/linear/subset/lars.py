@@ -318,4 +318,4 @@ def lasso_gap(problem: Compressed, coef: Array, alpha: float, *, positive: bool 
         most = W * alpha / largest if largest > 0 else np.inf
         tau = min(float(problem.target @ r / square), most)
         dual = max(dual, tau * (problem.target @ r) - tau**2 * square / 2)
-    return float(relative_gap(primal, dual, start))
+    return relative_gap(float(primal), float(dual), float(start))

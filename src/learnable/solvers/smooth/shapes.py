@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 _MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 16  # of the thinned problem
-_FEWEST_THINNED = 4096
+_FEWEST_THINNED = 4096  # rows of a thinned problem, at least
 _MOST_THINNED = 1_000_000  # elements of it, where the table does not fit into memory
 _COARSER = 4  # times fewer rows for the first rough solution
 _ROUGH = 0.03  # gap: the optima differ by sampling error, and the gap overstates the distance

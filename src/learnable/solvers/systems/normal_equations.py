@@ -41,9 +41,8 @@ Array = NDArray[np.float64]
 
 _MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
-_STRICT = (
-    0.01  # share of tol·‖g₀‖ that a strict fit aims at: methods that reach the same ‖g‖ differ in β by luck, up to 20×
-)
+#: Share of tol·‖g₀‖ that a strict fit aims at: methods that reach the same ‖g‖ differ in β by luck, up to 20×.
+_STRICT = 0.01
 _SMALLEST_TARGET = 1e-140  # whose square, and 1e-8 of it, has all its digits
 _EPSILON = float(np.finfo(np.float64).eps)
 _FLAT = 1e-15  # share of the largest curvature that the rounding of sums over rows has
