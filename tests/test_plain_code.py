@@ -19,7 +19,9 @@ PLAIN = (
 
 
 #: Families whose tuning constants all say what they trade; `python -m tools.tuning linear` prints the table of one.
-TUNED = ("ensembles", "linear", "solvers", "trees")
+TUNED = (
+    "ensembles", "generative", "kernel", "linear", "meta", "mixtures", "neighbors", "risk", "sequences", "solvers", "trees",
+)  # fmt: skip
 
 
 @cache
@@ -64,7 +66,7 @@ def test_no_conditional_expression_holds_another(package):
 @pytest.mark.parametrize("family", TUNED)
 def test_tuning_constants_say_what_they_trade(family):
     found = constants_of(family, SOURCE)
-    assert len(found) > 50
+    assert found
     assert not [f"{constant.place} {constant.name}" for constant in found if not constant.words]
 
 

@@ -28,7 +28,7 @@ from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_ro
 
 Array = NDArray[np.float64]
 
-_LEAST_ALPHA = 1e-10
+_LEAST_ALPHA = 1e-10  # scikit-learn's
 
 
 class CountsNB(SummedModel):

@@ -296,7 +296,7 @@ def try_candidates(
 #
 # Rows come by columns, (d, m), so that every inner loop runs over rows; a strip of them stays in the cache.
 
-_STRIP: Final = 128
+_STRIP: Final = 128  # rows whose whitened numbers stay in the first-level cache
 
 
 @kernel

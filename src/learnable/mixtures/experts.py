@@ -384,7 +384,7 @@ def _merge_ranges(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 # (1994), 181–214; F. Bach, Self-concordant analysis for logistic regression, Electron. J. Statist. 4 (2010), 384–414
 # (the length of the step).
 
-_CHUNK_ROWS = 2048
+_CHUNK_ROWS = 2048  # rows of which all outer products are held at a time
 
 _LOG_2PI = float(np.log(2 * np.pi))
 

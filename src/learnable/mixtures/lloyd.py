@@ -36,12 +36,12 @@ from ._kernels import Motion, RowState, Tile, assign_rows, lower_squares, screen
 
 Array = NDArray[Any]
 
-_FLOAT32 = 2.0**-24
-_FLOAT64 = 2.0**-53
+_FLOAT32 = 2.0**-24  # relative rounding of one operation in float32
+_FLOAT64 = 2.0**-53  # and in float64
 
 _TILE = 2**16  # scores that are compared while they are in the cache
 
-_TILE_ROWS = 2**12
+_TILE_ROWS = 2**12  # rows of a tile, at most
 
 _SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
 

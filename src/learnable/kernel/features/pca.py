@@ -46,7 +46,7 @@ from ..ridge.systems import solve_dense
 
 Array = NDArray[np.float64]
 
-_EPSILON = 2.0**-52
+_EPSILON = 2.0**-52  # distance from one to the next float64
 
 
 def _symmetric(centred: Array, size: float) -> Array:

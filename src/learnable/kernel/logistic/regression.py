@@ -63,7 +63,7 @@ from ..svm.base import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
 
-_MOST_HALVINGS = 40
+_MOST_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell
 _SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these the clock is not asked
 _MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
 _FALL = 0.9  # share of the gap that a step must leave where the objective no longer tells
@@ -323,7 +323,7 @@ def _constrained_gradients(
 SMALLEST = 1e-12  # of a probability in the Hessian; slopes have their true ones
 FEW_ROWS = 3000  # times classes: up to here the equations of a step are factorised whole
 _ONE_THREAD = 1200  # up to here a second BLAS thread does not pay
-_GRAM_ROWS = 8192
+_GRAM_ROWS = 8192  # rows of the factor of which a weighted copy is made at a time
 _FACTOR_SPEED = 1e10  # operations per second of a Cholesky factor, on a slow machine
 
 
