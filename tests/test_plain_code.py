@@ -20,7 +20,8 @@ PLAIN = (
 
 #: Families whose tuning constants all say what they trade; `python -m tools.tuning linear` prints the table of one.
 TUNED = (
-    "ensembles", "generative", "kernel", "linear", "meta", "mixtures", "neighbors", "risk", "sequences", "solvers", "trees",
+    "ensembles", "generative", "kernel", "linear", "meta", "mixtures", "neighbors", "risk", "sequences", "solvers",
+    "trees",
 )  # fmt: skip
 
 
