@@ -10,10 +10,12 @@ what happens once in a process: imports, loading of compiled kernels. The limits
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import threading
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from types import FrameType, FunctionType
 from typing import Any
@@ -52,7 +54,7 @@ def walked(fit: Callable[[], Any]) -> list[str]:
             if frame.f_code is Kernel.__call__.__code__:
                 files.update(dict.fromkeys(_sources(frame.f_locals["self"].py_func)))
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):  # a terminal would show the line of progress
         warnings.simplefilter("ignore")
         for _ in range(2):  # the first loads Numba, the second the kernels that the first did without
             fit()

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from benchmarks import walks
 from tests.changed import import_statements
 
 import learnable
@@ -86,3 +87,9 @@ def test_each_compiled_sweep_has_its_row():
     for loss, path in FUSED.items():
         module, name = path.split(":")
         assert rows[loss] == (name, module.removeprefix("learnable.").replace(".", "/") + ".py")
+
+
+@pytest.mark.parametrize("name", walks.LIMITS)
+def test_a_fit_walks_through_few_files(name):
+    files = walks.walked(walks.fits()[name])
+    assert len(files) <= walks.LIMITS[name], files

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tools.tuning import constants_of
 
 import learnable
 
@@ -14,6 +15,13 @@ PLAIN = (
     "kernel", "lab", "linear", "manifold", "meta", "mixtures", "neighbors", "neural",
     "probability", "report", "risk", "sampling",
     "sequences", "solvers", "theory", "topics", "trees/draw", "trees/exact", "trees/pruning", "trees/random",
+)  # fmt: skip
+
+
+#: Families whose tuning constants all say what they trade; `python -m tools.tuning linear` prints the table of one.
+TUNED = (
+    "ensembles", "generative", "kernel", "linear", "meta", "mixtures", "neighbors", "risk", "sequences", "solvers",
+    "trees",
 )  # fmt: skip
 
 
@@ -54,3 +62,19 @@ def test_no_conditional_expression_holds_another(package):
             if any(isinstance(part, ast.IfExp) for part in (node.body, node.orelse, node.test))
         ]
     assert not found
+
+
+@pytest.mark.parametrize("family", TUNED)
+def test_tuning_constants_say_what_they_trade(family):
+    found = constants_of(family, SOURCE)
+    assert found
+    assert not [f"{constant.place} {constant.name}" for constant in found if not constant.words]
+
+
+def test_words_of_a_constant_are_its_own_or_those_above_its_run(tmp_path):
+    (tmp_path / "family").mkdir()
+    (tmp_path / "family" / "file.py").write_text(
+        "_A = 2**3  # own words\n_B = 4\n\n# above\n# both\n_C = -1e-3\n_D: int = 7\n\n_E = 1\n_F = len('x')\nlow = 3\n"
+    )
+    found = [(constant.name, constant.words) for constant in constants_of("family", tmp_path)]
+    assert found == [("_A", "own words"), ("_B", ""), ("_C", "above both"), ("_D", "above both"), ("_E", "")]

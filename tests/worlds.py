@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 
-from learnable.data.world import World
+from learnable.data.any_order import World
 
 
 class ThreadWorld(World):

@@ -7,11 +7,12 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import get_tags
 from tests.core.toys import simple_door
 
 from learnable.core import Certificate, Estimator, ModelFileError, ParameterError
-from learnable.core.declare import Boolean, Number, Options, check_fitted, fitted, param
+from learnable.core.declare import FLOATS, Boolean, Number, Options, check_fitted, fitted, param, tags
 
 
 class Penalised(Estimator):
@@ -270,3 +271,35 @@ def test_a_class_may_look_at_its_arguments():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Told(1.0)
+
+
+class Tagged(ClassifierMixin, Penalised):
+    """Declares its tags."""
+
+    _tags = tags(sparse=True, multi_class=False, pairwise=lambda model: model.alpha == 0.0, preserves_dtype=FLOATS)
+
+
+class Either(Penalised):
+    """Is a classifier or a regressor, as its parameter says."""
+
+    _tags = tags(role=lambda model: "classifier" if model.centred else "regressor", required=True, multi_class=False)
+
+
+def test_tags_are_changed_after_those_of_the_mixins():
+    found = get_tags(Tagged())
+    assert found.input_tags.sparse and found.target_tags.required
+    assert not found.classifier_tags.multi_class and not found.input_tags.pairwise
+    assert get_tags(Tagged(0.0)).input_tags.pairwise
+    assert not get_tags(Penalised()).input_tags.sparse
+
+
+def test_the_role_may_depend_on_a_parameter():
+    classifier, regressor = get_tags(Either()), get_tags(Either(centred=False))
+    assert (classifier.estimator_type, regressor.estimator_type) == ("classifier", "regressor")
+    assert not classifier.classifier_tags.multi_class and regressor.classifier_tags is None
+    assert classifier.regressor_tags is None and regressor.regressor_tags is not None
+
+
+def test_a_tag_that_there_is_not_is_refused():
+    with pytest.raises(TypeError, match="tags: 'spares' is none of sparse, allow_nan"):
+        tags(spares=True)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.core.toys import Halving, simple_door
 
 import learnable as ln
-from learnable.core import Certificate, progress
+from learnable.core import Certificate, estimator, progress
 from learnable.core.registry import REGISTRY, resolve
 from learnable.core.threads import Background
 
@@ -60,11 +60,16 @@ class Slow(Halving):
         return Certificate("ascent", 0.0, self.tol, n_iter=self.moments)
 
 
+def show_on(monkeypatch, stream):
+    for module in (estimator, progress):  # not sys.stderr, which pytest sets anew between fixture and test
+        monkeypatch.setattr(module, "stderr", lambda: stream)
+
+
 @pytest.fixture
 def terminal(monkeypatch):
     """Return what a person sees; half a tenth of a second counts as two."""
     screen = Terminal()
-    monkeypatch.setattr(progress, "_stderr", lambda: screen)
+    show_on(monkeypatch, screen)
     monkeypatch.setattr(progress, "PATIENCE", 0.03)
     monkeypatch.setattr(progress, "_TICK", 0.005)
     monkeypatch.setattr(progress, "_watcher", progress._Watcher())
@@ -137,14 +142,14 @@ def test_no_stderr_or_a_closed_one_is_no_trouble(monkeypatch):
     for stream in (None, Terminal()):
         if stream is not None:
             stream.close()
-        monkeypatch.setattr(progress, "_stderr", lambda stream=stream: stream)
+        show_on(monkeypatch, stream)
         assert not progress.is_visible()
 
 
 def test_a_terminal_without_the_characters_still_shows_the_words(terminal, monkeypatch):
     written = io.BytesIO()
     narrow = io.TextIOWrapper(written, encoding="ascii")
-    monkeypatch.setattr(progress, "_stderr", lambda: narrow)
+    show_on(monkeypatch, narrow)
     progress._write("\rRidge ━━──")
     assert written.getvalue() == b"\rRidge ????"
 
@@ -236,7 +241,7 @@ def test_a_line_does_not_change_the_model(terminal):
 
 def test_in_a_notebook_the_thread_of_the_fit_draws(terminal, monkeypatch):
     by = []
-    monkeypatch.setattr(progress, "_is_notebook", lambda stream: True)
+    monkeypatch.setattr(progress, "is_notebook", lambda stream: True)
     monkeypatch.setattr(progress, "_write", lambda text: by.append((threading.current_thread(), text)))
     Slow().fit(X, Y)
     assert by and all(thread is threading.main_thread() for thread, _ in by)
@@ -253,7 +258,7 @@ def test_a_fit_on_a_helper_thread_is_shown_too(terminal, monkeypatch):
     Helped().fit(X, Y)
     assert "Helped" in terminal.getvalue()
     drawn = []
-    monkeypatch.setattr(progress, "_is_notebook", lambda stream: True)
+    monkeypatch.setattr(progress, "is_notebook", lambda stream: True)
     monkeypatch.setattr(progress, "_write", drawn.append)
     Helped().fit(X, Y)
     assert len(drawn) > 2

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from learnable.core.errors import DataError
 from learnable.data import Blocks, Part
-from learnable.mixtures.lloyd import plus_plus, random_rows
-from learnable.mixtures.starts import check_enough_rows, sample_rows
+from learnable.mixtures.lloyd import plus_plus
+from learnable.mixtures.starts import check_enough_rows, random_rows, sample_rows
 
 
 def test_plus_plus_never_repeats_a_point_while_others_are_left():

@@ -9,7 +9,7 @@ from scipy.special import log_softmax
 from tests.oracles.logistic import Likelihood, entropy
 
 from learnable.data import Blocks, Part
-from learnable.risk.classes import ClassRisk, class_sums
+from learnable.risk.classes import ClassRisk, class_sums, feasible_mix
 
 FORMS = [(storage, K, intercept) for storage in ("dense", "sparse") for K in (2, 4) for intercept in (True, False)]
 form = pytest.mark.parametrize(
@@ -292,3 +292,16 @@ def test_a_thinned_problem_that_would_lose_a_class_is_refused():
     codes = np.zeros(40, dtype=np.int64)
     codes[1] = 1
     assert make_problem(X, codes, None, 2, 1.0).thinned(4) is None
+
+
+@given(seed=st.integers(0, 10**6), n_classes=st.integers(2, 4))
+def test_mixed_probabilities_obey_the_constraint_of_the_intercept(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    s = rng.uniform(0.1, 3.0, 12)
+    own = np.eye(n_classes)[np.r_[np.arange(n_classes), rng.integers(0, n_classes, 12 - n_classes)]]
+    u = rng.dirichlet(np.full(n_classes, rng.choice([0.1, 1.0, 10.0])), 12)
+    mix, v = feasible_mix(s @ own, s @ (u - own))
+    mixed = (1 - mix) * u + mix * v
+    np.testing.assert_allclose(s @ (mixed - own), 0.0, atol=1e-7 * s.sum())
+    assert 0.0 <= mix <= 1.0 and (mixed >= 0).all()
+    assert feasible_mix(s @ own, np.zeros(n_classes))[0] == 0.0

@@ -84,3 +84,16 @@ def test_compiled_sweeps_are_the_plain_risk_with_a_constant_column(target, bias,
     np.testing.assert_allclose(a.gradient[1:], b.gradient, rtol=1e-11, atol=1e-12)
     assert a.measure <= b.measure * (1 + 1e-9)  # the better of several dual points
     np.testing.assert_allclose(plain.hessian(np.r_[0.0, theta])[1:, 1:], fused.hessian(theta), rtol=1e-11, atol=1e-12)
+
+
+def test_the_dual_point_of_an_l1_penalty_lies_below_every_value():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(50, 3))
+    y = (X[:, 0] + 0.5 * rng.normal(size=50) > 0).astype(int)
+    risk = ShortfallRisk.of(Blocks([Part(X, y, rng.uniform(0.5, 2.0, 50))]), Target(1), 0.7, bias=1.0)
+    points = [scale * rng.normal(size=4) for scale in (0.0, 0.1, 1.0) for _ in range(5)]
+    found = [risk.l1_gap(x, *risk.losses(x)) for x in points]
+    lowest = min(value for value, _, _ in found)
+    for value, gap, relative in found:
+        assert gap >= 0.0 and value - gap <= lowest
+        assert relative == pytest.approx(gap / max(value - gap, 1e-8 * risk.start_value))

@@ -8,7 +8,7 @@ The constructor, its signature, the range check in `fit`, the docstring's sectio
 follow from these lines. A subclass inherits them, overrides a line by writing it again, and takes a parameter out of
 its constructor by setting a plain value: `l1_ratio = 1.0`. Where arguments given by place have another order than the
 lines, `_positional = ("component", "n_components")` states it. `__post_init__`, if there is one, is called once the
-arguments are stored.
+arguments are stored. scikit-learn's tags are a line, too: `_tags = tags(sparse=True)`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, Literal, dataclass_transform
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, RegressorTags
 
 from .errors import ModelFileError, ParameterError
 
@@ -247,6 +248,8 @@ class FittedAttribute:
         Whether only some fits set it.
     infinite : bool
         Whether infinities are allowed although `finite` refuses NaN.
+    below : str
+        A length, such as `n_features`, that all numbers lie below: they name columns, or classes.
     """
 
     shape: str
@@ -257,6 +260,7 @@ class FittedAttribute:
     high: float = np.inf
     optional: bool = False
     infinite: bool = False
+    below: str = ""
 
 
 def param(rule: Rule, meaning: str, *, default: Any = REQUIRED, kw_only: bool = True) -> Any:
@@ -296,10 +300,46 @@ def fitted(
     high: float = np.inf,
     optional: bool = False,
     infinite: bool = False,
+    below: str = "",
     init: Literal[False] = False,
 ) -> Any:
     """Declare a fitted attribute; see `FittedAttribute`. `init` tells type checkers that the constructor lacks it."""
-    return FittedAttribute(shape, meaning, kind, finite, low, high, optional, infinite)
+    return FittedAttribute(shape, meaning, kind, finite, low, high, optional, infinite, below)
+
+
+#: The types that a transformer's numbers keep, where single precision stays single.
+FLOATS = ("float64", "float32")
+#: Where scikit-learn keeps each tag; "" is the record itself.
+_TAG_PLACES = {
+    **dict.fromkeys(("sparse", "allow_nan", "categorical", "string", "pairwise", "two_d_array"), "input_tags"),
+    "positive_only": "input_tags",
+    **dict.fromkeys(("required", "multi_output", "single_output", "positive_target"), "target_tags"),
+    **dict.fromkeys(("multi_class", "multi_label", "poor_score"), "classifier_tags"),
+    "preserves_dtype": "transformer_tags",
+    **dict.fromkeys(("requires_fit", "role"), ""),
+}
+
+
+def tags(**values: Any) -> dict[str, Any]:
+    """Declare scikit-learn's tags that differ from those of the bases: `_tags = tags(sparse=True, allow_nan=True)`.
+
+    A value may be a function of the model, where it depends on a parameter. `positive_only` is about X,
+    `positive_target` about y; `role` is "classifier" or "regressor" where no mixin says it. Tags of a classifier are
+    left out where the role is another.
+
+    Examples
+    --------
+    >>> from sklearn.utils import get_tags
+    >>> class Halved(Declared):
+    ...     metric: str = param(Options("euclidean", "precomputed"), "Metric.", default="precomputed")
+    ...     _tags = tags(sparse=True, pairwise=lambda model: model.metric == "precomputed")
+    >>> get_tags(Halved()).input_tags.sparse, get_tags(Halved(metric="euclidean")).input_tags.pairwise
+    (True, False)
+    """
+    for name in values:
+        if name not in _TAG_PLACES:
+            raise TypeError(f"tags: {name!r} is none of {', '.join(_TAG_PLACES)}")
+    return values
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, fitted))
@@ -317,6 +357,8 @@ def declare(cls: type) -> None:
     A class that declares nothing, and whose bases declare nothing, is left as it is.
     """
     own = dict(vars(cls))
+    if "_tags" in own:
+        cls.__sklearn_tags__ = _tagger(cls, own["_tags"])  # type: ignore[attr-defined]
     cls._own_parameters = {k: v for k, v in own.items() if isinstance(v, Parameter)}  # type: ignore[attr-defined]
     cls._own_attributes = {k: v for k, v in own.items() if isinstance(v, FittedAttribute)}  # type: ignore[attr-defined]
     for name, parameter in cls._own_parameters.items():  # type: ignore[attr-defined]
@@ -338,6 +380,28 @@ def declare(cls: type) -> None:
     for name, parameter in cls._own_parameters.items():  # type: ignore[attr-defined]
         if parameter.default is REQUIRED:
             delattr(cls, name)
+
+
+def _tagger(cls: type, declared: Mapping[str, Any]) -> Any:
+    """Return a `__sklearn_tags__` that changes what a class declares in the tags of its bases."""
+
+    def __sklearn_tags__(self: Any) -> Any:  # noqa: N807
+        found = super(cls, self).__sklearn_tags__()  # type: ignore[arg-type]
+        for name, value in declared.items():
+            chosen = value(self) if callable(value) else value
+            if name == "role":
+                found.estimator_type = chosen
+                kind = ClassifierTags if chosen == "classifier" else RegressorTags
+                setattr(found, f"{chosen}_tags", kind())
+                continue
+            place = _TAG_PLACES[name]
+            part = getattr(found, place) if place else found
+            if part is not None:
+                field = "positive_only" if name == "positive_target" else name
+                setattr(part, field, list(chosen) if isinstance(chosen, tuple) else chosen)
+        return found
+
+    return __sklearn_tags__
 
 
 def _inherited(cls: type, key: str) -> dict[str, Any]:
@@ -461,6 +525,8 @@ def check_fitted(model: Any) -> None:
             known = ", ".join(f"{symbol} = {length}" for symbol, length in lengths.items())
             raise ModelFileError(f"load: {name} has shape {shape} instead of {attribute.shape} ({known}).")
         _check_range(name, array, attribute)
+        if attribute.below and array.max(initial=-1) >= lengths.get(attribute.below, 0):
+            raise ModelFileError(f"load: {name} holds {array.max()}, which is not below {attribute.below}.")
 
 
 def _words(attribute: FittedAttribute) -> str:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .declare import Declared, Rule, check_fitted, check_parameters
 from .errors import ParameterError
-from .progress import Line, open_line
 from .registry import resolve
+
+if TYPE_CHECKING:
+    from .progress import Line
 
 # --------------------------------------------------------------------------------------------------------------------
 # The certificate.
@@ -156,6 +159,19 @@ Observer = Callable[[Any], None]
 def no_progress(iteration: int, value: float) -> bool:
     """Observe nothing and never stop: the default of every solver."""
     return False
+
+
+class Watched:
+    """A progress function that remembers whether it said stop."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.stopped = False
+
+    def __call__(self, iteration: int, value: float) -> bool:
+        """Report one iteration."""
+        self.stopped = self.progress(iteration, value)
+        return self.stopped
 
 
 def unobserved(x: Any) -> None:
@@ -335,7 +351,10 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
             context.call_on_fit_task_begin(estimator=self)
         limits = getattr(self, "max_seconds", None), getattr(self, "n_jobs", None)
         run = Run(self, context, *limits, (X, y, sample_weight))
-        run.line = open_line(self, run.max_seconds)
+        if has_screen():
+            from .progress import open_line
+
+            run.line = open_line(self, run.max_seconds)
         try:
             table = type(self)._door(draft, X, y, sample_weight, run)
             certificate = draft._fit(table, run)
@@ -391,6 +410,25 @@ def _is_observed(estimator: BaseEstimator) -> bool:
     """Tell whether callbacks are set, on the estimator or on one that it is part of; a context for nobody is slow."""
     members = vars(estimator)
     return "_skl_callbacks" in members or "_parent_callback_ctx" in members
+
+
+def has_screen() -> bool:
+    """Tell whether stderr is a terminal or a notebook, where a person may see how far a fit is."""
+    stream = stderr()
+    try:
+        return stream is not None and (stream.isatty() or is_notebook(stream))
+    except ValueError:  # closed
+        return False
+
+
+def stderr() -> Any:
+    """Return the stream on which a person sees how far a fit is; None where there is none."""
+    return sys.stderr
+
+
+def is_notebook(stream: Any) -> bool:
+    """Tell whether what is written to a stream appears below a notebook's cell."""
+    return type(stream).__module__.startswith("ipykernel")
 
 
 def _rows_of(table: Any) -> int:

@@ -25,6 +25,7 @@ from types import FrameType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .config import wants_progress
+from .estimator import has_screen, is_notebook, stderr
 from .threads import Background, on_main_thread
 
 R = TypeVar("R")
@@ -108,7 +109,7 @@ class Line:
         self.begun: tuple[float, int] | None = None  # seconds and number of the first step: reading rows is no step
         self.first: tuple[float, float] | None = None  # seconds and value when the goal was first seen ahead
         self.caller = caller
-        self.in_notebook = _is_notebook(_stderr())
+        self.in_notebook = is_notebook(stderr())
         self.shown: bool | None = None  # None before the two seconds have passed
         self.is_due = False  # in a notebook the fit draws: output of a thread lands in the cell that started it
         self.width = 0  # characters on the screen
@@ -283,14 +284,8 @@ def shows_progress(fit: Callable[..., R]) -> Callable[..., R]:
 
 def is_visible() -> bool:
     """Tell whether a person may be looking: the main thread of the main process, with a terminal or a notebook."""
-    if not on_main_thread():
-        return False
-    stream = _stderr()
-    try:
-        interactive = stream is not None and (stream.isatty() or _is_notebook(stream))
-    except ValueError:  # closed
-        return False
-    return interactive and wants_progress() and multiprocessing.current_process().name == "MainProcess"
+    in_charge = on_main_thread() and multiprocessing.current_process().name == "MainProcess"
+    return in_charge and has_screen() and wants_progress()
 
 
 def is_part(caller: FrameType | None) -> bool:
@@ -307,14 +302,6 @@ def is_part(caller: FrameType | None) -> bool:
             return True
         caller = caller.f_back
     return False
-
-
-def _stderr() -> Any:
-    return sys.stderr
-
-
-def _is_notebook(stream: Any) -> bool:
-    return type(stream).__module__.startswith("ipykernel")
 
 
 def _number(estimator: Any, name: str | None) -> float | None:
@@ -344,7 +331,7 @@ def _duration(seconds: float) -> str:
 def _write(text: str) -> None:
     """Write to stderr; a stream that is closed must not end a fit, and one that lacks the characters gets others."""
     try:
-        stream = _stderr()
+        stream = stderr()
         encoding = getattr(stream, "encoding", None) or "utf-8"
         stream.write(text.encode(encoding, "replace").decode(encoding))
         stream.flush()

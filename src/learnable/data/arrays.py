@@ -15,15 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Number
-from ..core.errors import DataError, DataTypeError, ParameterError
+from ..core.errors import DataError, DataTypeError
 
-LARGEST_ENTRY = 1e100  # whose squares can still be summed
-SMALLEST_ENTRY = 1e-100  # whose squares do not vanish
-TOO_LARGE = (
-    f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {LARGEST_ENTRY:g}, so that sums of squares would "
-    "overflow; rescale it, for example by StandardScaler."
-)
 _CHUNK_ROWS = 4096  # keeps the search for a NaN in the cache
 
 
@@ -297,47 +290,45 @@ def _shown(value: Any, width: int = 40) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
-def class_weights(table: Any, class_weight: Any, owner: str) -> NDArray[np.float64] | None:
-    """Return the weight of each class of a table's labels, or None if all are one."""
-    if class_weight is None:
-        return None
-    classes = np.asarray(table.classes)
-    n_classes = len(classes)
-    if isinstance(class_weight, str):  # "balanced": every class gets the same total
-        in_memory = table.class_weight is None
-        totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
-        return np.asarray(totals.sum() / (n_classes * totals))
-    missing = [label for label in classes.tolist() if label not in class_weight]
-    unknown = [label for label in class_weight if label not in classes.tolist()]
-    if missing and unknown:  # keys of classes that a part of the rows lacks are fine where every class has its own
-        raise ParameterError(
-            f"{owner}: class_weight must name the classes of y; got {unknown[0]!r}, which is none of them, and nothing "
-            f"for {missing[0]!r}. Write the labels as y has them."
-        )
-    values = [class_weight.get(label, 1.0) for label in classes.tolist()]
-    if not ArrayLike(Number(low=0.0)).allows(values) or not any(values):
-        raise ParameterError(
-            f"{owner}: class_weight must be positive numbers, or zero for some classes; got {class_weight!r}."
-        )
-    return np.array(values, dtype=np.float64)
+# --------------------------------------------------------------------------------------------------------------------
+# Labels that came as Python objects.
 
 
-def refuse_extreme_sizes(X: Any, weight: NDArray[np.float64] | None, owner: str, name: str = "X") -> None:
-    """Raise where sums of squares over the rows would overflow; `name` says what X is."""
-    data = X.data if hasattr(X, "indptr") else X
-    largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
-    heaviest = 1.0 if weight is None else float(weight.max())
-    if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
-        what, size = (name, largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
-        raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
+def as_numpy_reads(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a list of strings and numbers as what `np.asarray` makes of it: all of them are strings then."""
+    if values.dtype.kind != "O":
+        return values
+    types = set(map(type, values.ravel().tolist()))
+    text = {t for t in types if issubclass(t, str)}
+    mixed = text and types - text and all(issubclass(t, Real | np.bool_) for t in types - text)
+    if not mixed or any(map(_is_missing, values.ravel().tolist())):
+        return values
+    return np.array(values.tolist())
 
 
-def refuse_tiny_sizes(owner: str, **columns: Any) -> None:
-    """Raise where all squares would underflow to zero."""
-    for name, values in columns.items():
-        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-        if 0.0 < largest < SMALLEST_ENTRY:
+def settle_objects(owner: str, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return an object array of numbers as a numeric one; text stays; mixtures and gaps are refused."""
+    values = labels.tolist()
+    types = set(map(type, values))
+    if all(issubclass(t, str) for t in types):
+        return labels
+    if all(issubclass(t, Real | np.bool_) for t in types):
+        numbers = np.array(values)
+        if numbers.dtype != object:
+            return numbers
+    for row, value in enumerate(values):
+        if _is_missing(value):
             raise DataError(
-                f"{owner}: {name} reaches only {largest:.3g}, below {SMALLEST_ENTRY:g}, so that sums of squares would "
-                "underflow; rescale it, for example by StandardScaler."
+                f"{owner}: Input y contains NaN: row {row} has the missing label {value!r}. Fill it or drop the row."
             )
+    raise DataError(
+        f"{owner}: Unknown label type: y holds {' and '.join(sorted(t.__name__ for t in types))} objects. "
+        "Pass labels of one type: integers, booleans or strings."
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal to itself; an array is no label
+        return type(value).__name__ == "NAType"

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal, TypeVar
 
 import narwhals.stable.v2 as nw
@@ -23,8 +22,20 @@ from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
-from ..core.errors import DataError, DataTypeError
-from .arrays import as_array, as_csr, as_numbers, bound_infinity, check_shape, kind_of, refuse_sparse, require_finite
+from ..core.declare import ArrayLike, Number
+from ..core.errors import DataError, DataTypeError, ParameterError
+from .arrays import (
+    as_array,
+    as_csr,
+    as_numbers,
+    as_numpy_reads,
+    bound_infinity,
+    check_shape,
+    kind_of,
+    refuse_sparse,
+    require_finite,
+    settle_objects,
+)
 from .blocks import Blocks, Part, scan
 from .files import Files
 from .frames import listed, open_frame, read_frame, read_series
@@ -67,6 +78,11 @@ class Table:
     def in_memory(self) -> bool:
         """Whether X, y and weight are arrays."""
         return bool(self.blocks.in_memory)
+
+    def require_memory(self, message: str) -> None:
+        """Raise DataError with this message if the rows are in files or on Dask."""
+        if not self.in_memory:
+            raise DataError(message)
 
     @property
     def fingerprint(self) -> str:
@@ -378,7 +394,7 @@ def read_target(owner: str, y: Any, target: Target, multi_output: bool) -> tuple
     has_dtype = hasattr(y, "dtype")
     values = y if type(y) is np.ndarray else as_array(owner, read_values(owner, y), "y")
     if target == "classes" and not has_dtype:
-        values = _as_numpy_reads(values)
+        values = as_numpy_reads(values)
     if target == "classes" and multi_output and values.ndim == 2 and values.shape[1] > 1:
         encoded = [encode_classes(owner, values[:, k]) for k in range(values.shape[1])]
         return np.column_stack([codes for codes, _ in encoded]), [classes for _, classes in encoded]
@@ -427,7 +443,7 @@ def read_weight(owner: str, weight: Any, n_rows: int, *, whole: bool = True) -> 
 def encode_classes(owner: str, labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return codes 0…K−1 and the sorted labels, in linear time for integers and for text."""
     if labels.dtype.kind == "O":
-        labels = _settle_objects(owner, labels)
+        labels = settle_objects(owner, labels)
     kind = labels.dtype.kind
     if kind in "biu":
         return _encode_integers(labels)
@@ -479,46 +495,6 @@ def _as_one_column(owner: str, values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _as_numpy_reads(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a list of strings and numbers as what `np.asarray` makes of it: all of them are strings then."""
-    if values.dtype.kind != "O":
-        return values
-    types = set(map(type, values.ravel().tolist()))
-    text = {t for t in types if issubclass(t, str)}
-    mixed = text and types - text and all(issubclass(t, Real | np.bool_) for t in types - text)
-    if not mixed or any(map(_is_missing, values.ravel().tolist())):
-        return values
-    return np.array(values.tolist())
-
-
-def _settle_objects(owner: str, labels: NDArray[Any]) -> NDArray[Any]:
-    """Return an object array of numbers as a numeric one; text stays; mixtures and gaps are refused."""
-    values = labels.tolist()
-    types = set(map(type, values))
-    if all(issubclass(t, str) for t in types):
-        return labels
-    if all(issubclass(t, Real | np.bool_) for t in types):
-        numbers = np.array(values)
-        if numbers.dtype != object:
-            return numbers
-    for row, value in enumerate(values):
-        if _is_missing(value):
-            raise DataError(
-                f"{owner}: Input y contains NaN: row {row} has the missing label {value!r}. Fill it or drop the row."
-            )
-    raise DataError(
-        f"{owner}: Unknown label type: y holds {' and '.join(sorted(t.__name__ for t in types))} objects. "
-        "Pass labels of one type: integers, booleans or strings."
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal to itself; an array is no label
-        return type(value).__name__ == "NAType"
-
-
 def _encode_integers(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     wide = labels.astype(np.uint64 if labels.dtype.kind == "u" else np.int64, copy=False)
     low, high = (int(wide.min()), int(wide.max())) if wide.size else (0, 0)
@@ -554,3 +530,61 @@ def _encode_text(labels: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]
     code_of = {word: code for code, word in enumerate(classes)}
     codes = np.fromiter(map(code_of.__getitem__, words), np.int64, len(words))
     return codes, np.array(classes, dtype=labels.dtype)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What some models ask of a table besides: weights of the classes, and entries whose squares can be summed.
+
+
+LARGEST_ENTRY = 1e100  # whose squares can still be summed
+SMALLEST_ENTRY = 1e-100  # whose squares do not vanish
+TOO_LARGE = (
+    f"{{owner}}: {{what}} reaches {{size:.3g}}, beyond {LARGEST_ENTRY:g}, so that sums of squares would "
+    "overflow; rescale it, for example by StandardScaler."
+)
+
+
+def class_weights(table: Any, class_weight: Any, owner: str) -> NDArray[np.float64] | None:
+    """Return the weight of each class of a table's labels, or None if all are one."""
+    if class_weight is None:
+        return None
+    classes = np.asarray(table.classes)
+    n_classes = len(classes)
+    if isinstance(class_weight, str):  # "balanced": every class gets the same total
+        in_memory = table.class_weight is None
+        totals = np.bincount(table.y, table.weight, n_classes) if in_memory else np.asarray(table.class_weight)
+        return np.asarray(totals.sum() / (n_classes * totals))
+    missing = [label for label in classes.tolist() if label not in class_weight]
+    unknown = [label for label in class_weight if label not in classes.tolist()]
+    if missing and unknown:  # keys of classes that a part of the rows lacks are fine where every class has its own
+        raise ParameterError(
+            f"{owner}: class_weight must name the classes of y; got {unknown[0]!r}, which is none of them, and nothing "
+            f"for {missing[0]!r}. Write the labels as y has them."
+        )
+    values = [class_weight.get(label, 1.0) for label in classes.tolist()]
+    if not ArrayLike(Number(low=0.0)).allows(values) or not any(values):
+        raise ParameterError(
+            f"{owner}: class_weight must be positive numbers, or zero for some classes; got {class_weight!r}."
+        )
+    return np.array(values, dtype=np.float64)
+
+
+def refuse_extreme_sizes(X: Any, weight: NDArray[np.float64] | None, owner: str, name: str = "X") -> None:
+    """Raise where sums of squares over the rows would overflow; `name` says what X is."""
+    data = X.data if hasattr(X, "indptr") else X
+    largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+    heaviest = 1.0 if weight is None else float(weight.max())
+    if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
+        what, size = (name, largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
+        raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
+
+
+def refuse_tiny_sizes(owner: str, **columns: Any) -> None:
+    """Raise where all squares would underflow to zero."""
+    for name, values in columns.items():
+        largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+        if 0.0 < largest < SMALLEST_ENTRY:
+            raise DataError(
+                f"{owner}: {name} reaches only {largest:.3g}, below {SMALLEST_ENTRY:g}, so that sums of squares would "
+                "underflow; rescale it, for example by StandardScaler."
+            )

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param
+from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param, tags
 from ..core.errors import DataError, ModelFileError
 from .arrays import kind_of
 from .dask_blocks import Reader, run_on_partitions
@@ -129,6 +129,7 @@ class TableEncoder(TransformerMixin, Declared):
         "(n_features_out,)", "The position of the input column each output column comes from.", kind="i", low=0
     )
     sparse_: bool = fitted("bool", "Whether `transform` returns a CSR array.")
+    _tags = tags(allow_nan=True, categorical=True, string=True)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the encoding of each column.
@@ -303,13 +304,6 @@ class TableEncoder(TransformerMixin, Declared):
     @property
     def _n_features_out(self) -> int:
         return len(self.sources_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
     def _check_loaded(self) -> None:
         check_records(self)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -195,15 +195,6 @@ def show(text: str, reading: str) -> str:
     moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=round(value * 86_400))
     clock = f", {moment:%H:%M}" if moment.time() != dt.time() else ""
     return f"{moment.day} {moment:%B %Y}{clock}"
-
-
-def check_readings(owner: str, readings: Mapping[str, str] | None) -> None:
-    """Raise unless `readings` maps names to readings."""
-    for name, reading in (readings or {}).items():
-        if reading not in READINGS:
-            raise ParameterError(
-                f"{owner}: the reading of column {name!r} must be one of {', '.join(READINGS)}; got {reading!r}."
-            )
 
 
 def _alive(values: Sequence[str], readings: Sequence[str]) -> list[str]:

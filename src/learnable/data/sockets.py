@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .world import Ints, World
+from .any_order import Ints, World
 
 _HELLO = struct.Struct("<32sI")
 _LENGTH = struct.Struct("<Q")

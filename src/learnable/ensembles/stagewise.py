@@ -26,12 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional, param
+from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional, param, tags
 from ..core.errors import DataError
 from ..core.estimator import Estimator, Run
 from ..data.door import Table, door, read_features
@@ -178,7 +177,7 @@ def _if_it_descends(direction: Direction, towards: Array, weight: Array) -> Dire
 #: A minimum lies within this share of the step that is returned.
 STEP = 1e-7
 _NEGLIGIBLE = 1e-12  # of the slope at the start
-_MOST = 1e300
+_MOST = 1e300  # beyond it a step or a slope would overflow
 
 
 class Step(NamedTuple):
@@ -336,13 +335,18 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
 
     _door = staticmethod(_open)
     _remedy = "raise max_seconds, or scale the targets"
+    _tags = tags(
+        role=lambda model: "classifier" if classifies(model.loss) else "regressor",
+        sparse=True,
+        required=True,
+        multi_class=lambda model: model.loss in ("log_loss", "hinge"),
+    )
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "ForwardStagewiseAdditive: every round reads all rows again, so they have to fit into memory; read the "
-                "table into an array, or take a sample."
-            )
+        table.require_memory(
+            "ForwardStagewiseAdditive: every round reads all rows again, so they have to fit into memory; read the "
+            "table into an array, or take a sample."
+        )
         if table.classes is not None:
             self.classes_ = np.asarray(table.classes)
         loss = for_classes(named_loss(self.loss), len(self.classes_) if table.classes is not None else 0)
@@ -521,18 +525,6 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
             all(getattr(model, "n_features_in_", None) == self.n_features_in_ for model in self.models_),
             f"{owner}: models_ must have the features of the ensemble",
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        if classifies(self.loss):
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=self.loss in ("log_loss", "hinge"))
-        else:
-            tags.estimator_type = "regressor"
-            tags.regressor_tags = RegressorTags()
-        return tags
 
 
 #: A loss that is as good as zero, relative to that of f₀.

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 #: How far a sum of weights, computed in another order, may be from the record.
 ROUNDING = 1e-11
 NEAR = 1e-9  # what sums of weights may differ by
-_BLOCK_ENTRIES = 2**23
+_BLOCK_ENTRIES = 2**23  # numbers of a table of votes at a time: 64 MB
 
 
 class Rows(NamedTuple):

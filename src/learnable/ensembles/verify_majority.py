@@ -16,7 +16,7 @@ from .verify_adaboost import column_of, read_rows
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-11
+_ROUNDING = 1e-11  # what rounding may add to a share of rows
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison

@@ -19,8 +19,8 @@ from .verify_adaboost import Rows, _are_best, column_of, read_rows
 
 Array = NDArray[Any]
 
-_NEAR = 1e-9
-_STEP = 1e-7
+_NEAR = 1e-9  # relative distance at which two losses are the same
+_STEP = 1e-7  # relative distance to both sides of a step at which its slope is looked at
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Declared, Number, param
+from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Declared, Number, param, tags
 from ..core.errors import DataError
 from ..data.rows import weight_keyword
 from .adaboost.stumps import Stump, StumpSearch, coded, confidences, stump_outputs
@@ -42,11 +42,7 @@ class WeakLearning(Declared):
     random_state: Any = param(RANDOM_STATE, "Seeds the learners' `random_state` and the choice of rows.", default=None)
     n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
     max_seconds: float | None = param(MAX_SECONDS, "Time after which the rounds end.", default=None)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _tags = tags(sparse=True)
 
 
 class Learned(NamedTuple):

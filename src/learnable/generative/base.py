@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, ArrayLike, Number, Rule, check_parameters, fitted, optional, param
+from ..core.declare import N_JOBS, ArrayLike, Number, Rule, check_parameters, fitted, optional, param, tags
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
 from ..data.blocks import Block, Blocks, Part, Scan, map_reduce, scan, whole_checksum
@@ -53,12 +53,7 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator, ABC):
     _sparse: ClassVar[bool] = False
 
     classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "Labels.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._sparse
-        tags.input_tags.allow_nan = self._missing
-        return tags
+    _tags = tags(sparse=lambda model: model._sparse, allow_nan=lambda model: model._missing)
 
     @abstractmethod
     def _joint(self, X: Any) -> Array:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Number, fitted, optional, param
+from ..core.declare import ArrayLike, Number, fitted, optional, param, tags
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..data.blocks import Block, map_reduce
 from ..data.door import door
@@ -66,12 +66,7 @@ class CategoricalNB(CountsNB):
 
     _door = staticmethod(door(target="classes", sparse=False, missing=True, one_class=True))
     _missing = True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.positive_only = True
-        return tags
+    _tags = tags(categorical=True, positive_only=True)
 
     def _sums(self, blocks: Any, n_classes: int) -> tuple[Array, list[Array]]:
         count = partial(_block_counts, n_classes=n_classes, owner=type(self).__name__)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.declare import ArrayLike, Boolean, Number, fitted, optional, param
+from ..core.declare import ArrayLike, Boolean, Number, fitted, optional, param, tags
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
@@ -28,7 +28,7 @@ from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_ro
 
 Array = NDArray[np.float64]
 
-_LEAST_ALPHA = 1e-10
+_LEAST_ALPHA = 1e-10  # scikit-learn's
 
 
 class CountsNB(SummedModel):
@@ -50,11 +50,7 @@ class CountsNB(SummedModel):
     class_count_: Array = fitted("(n_classes,)", "Weight of the rows of each class.", low=0.0)
     class_log_prior_: Array = fitted("(n_classes,)", "Logarithms of the class probabilities.", infinite=True)
     certificate_: Certificate = fitted("Certificate", "Relative error that rounding may leave in p.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on scikit-learn's test data, which are no counts
-        return tags
+    _tags = tags(poor_score=True)
 
     def _alphas(self) -> Array:
         """Return α for each column."""
@@ -142,11 +138,7 @@ class MultinomialNB(CountsNB):
 
     _door = staticmethod(door(target="classes", sparse=True, one_class=True))
     _sparse = True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
+    _tags = tags(positive_only=True)
 
     def _sums(self, blocks: Any, n_classes: int) -> tuple[Array, Array]:
         if blocks.in_memory and blocks.sparse:

@@ -40,12 +40,12 @@ Array = NDArray[np.float64]
 #: Rows up to which a kernel matrix is kept: 1.2 GB of float64.
 MOST_ROWS_KEPT = 12_000
 
-_BLOCK_ROWS = 1024
+_BLOCK_ROWS = 1024  # rows of the kernel matrix that one task fills
 _TIMED_ROWS = 128  # rows of a kernel that is a function between two looks at the clock
 _PIVOTS = 128  # columns that a step of the partial factorisation adds
 _FACTOR_ROWS = 4096  # rows of them that one task computes
 _PANEL = 384  # columns of a panel of a Gram matrix
-_EPSILON = 2.0**-52
+_EPSILON = 2.0**-52  # distance from one to the next float64
 
 
 class Operator:

@@ -16,11 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param
+from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param, tags
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, Target, door, read_features
+from ..data.door import Table, Target, door, read_features, refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign
 from ..risk.kernels.base import inner
@@ -65,11 +64,10 @@ def memory_door(*, target: Target = "numeric", multi_output: bool = False) -> Ca
 
     def read(model: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
         table = read_table(model, X, y, sample_weight, run)
-        if not table.in_memory:
-            raise DataError(
-                f"{type(model).__name__}: a kernel machine needs all rows in memory. Pass fewer rows, or X.compute() "
-                "for Dask."
-            )
+        table.require_memory(
+            f"{type(model).__name__}: a kernel machine needs all rows in memory. Pass fewer rows, or X.compute() "
+            "for Dask."
+        )
         return table
 
     return read
@@ -146,12 +144,7 @@ class RepresenterModel(KernelChoice, Estimator):
     X_fit_: Any = fitted("(n_points, n_columns)", "The rows with weight, dense or CSR; a kernel matrix that was given.")
     dual_coef_: Array = fitted("(n_samples,) or (n_samples, n_scores)", "c.")
     n_features_in_: int = fitted("int", "Number of columns.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_given(self)
-        return tags
+    _tags = tags(sparse=True, pairwise=lambda model: is_given(model))
 
     @property
     def function_(self) -> RKHSFunction:

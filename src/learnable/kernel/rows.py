@@ -32,7 +32,7 @@ from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial, Precomputed
 from ..risk.kernels.base import squares
 from ..solvers.conic.smo import Team
 
-_LOG2E: Final = 1.4426950408889634
+_LOG2E: Final = 1.4426950408889634  # 1/log 2
 # log 2 in two pieces
 _HIGH32 = np.float32(0.693359375)
 _LOW32 = np.float32(-2.12194440e-4)

@@ -26,7 +26,7 @@ Array = NDArray[Any]
 _LOG_2PI = np.log(2 * np.pi)
 _SAME = 1e-8  # relative difference at which a stored factor is another one
 _STEP = 3e-3  # of differences in θ: their error is its fourth power, and rounding divided by it
-_CHUNK = 2**20
+_CHUNK = 2**20  # numbers of a piece of the kernel matrix
 _FARTHEST = np.log(1e100)  # of a hyperparameter: beyond, sums and squares have no room
 _JITTER = 1e-10  # share of the prior's variance that the matrix of inducing points has on its diagonal
 

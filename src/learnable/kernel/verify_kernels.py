@@ -20,7 +20,7 @@ from ..risk.kernels.adopted import is_foreign
 
 Array = NDArray[Any]
 
-_BLOCK = 2**21
+_BLOCK = 2**21  # numbers of a piece of the kernel matrix
 
 
 class Data(NamedTuple):

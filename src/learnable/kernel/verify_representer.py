@@ -25,7 +25,7 @@ from .verify_kernels import Data, blocks_of_values, data_of, radius, stated_kern
 
 Array = NDArray[Any]
 
-_ROUNDING = 2e-13
+_ROUNDING = 2e-13  # what rounding may add to a relative residual
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison

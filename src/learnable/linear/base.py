@@ -33,12 +33,12 @@ from ..core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator, Run
-from ..data.arrays import SMALLEST_ENTRY
 from ..data.blocks import Blocks, Part
-from ..data.door import Table, read_features
+from ..data.door import SMALLEST_ENTRY, Table, read_features
 from ..data.sources import NamedScore, rowwise
 from ..risk.penalties import LinearLikelihood
 from ..solvers.systems.moments import relative_residual, residual_sums
@@ -76,11 +76,7 @@ class LinearModel(Estimator):
     max_seconds: float | None = param(MAX_SECONDS, "Time after which the best so far is returned.", default=None)
     coef_: Any = fitted("(n_features,) or (n_targets, n_features)", "β.")
     intercept_: Any = fitted("() or (1,) or (n_targets,)", "b.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _tags = tags(sparse=True)
 
     def _score_rows(self, X: Any) -> Array:
         check_is_fitted(self)

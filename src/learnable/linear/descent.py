@@ -51,6 +51,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]
 Order = NDArray[np.int64]
 
+# Losses that the kernel knows.
 SQUARES = 0
 LOGISTIC = 1
 SOFTMAX = 2
@@ -160,9 +161,9 @@ def epoch_sparse(
 
 
 SOLVERS = ("gd", "sgd")
-BATCH_SIZE = 32
-_MOST_STEPS = 10_000
-_MOST_EPOCHS = 100
+BATCH_SIZE = 32  # rows of a batch, the usual default
+_MOST_STEPS = 10_000  # steps without a `max_iter`
+_MOST_EPOCHS = 100  # passes over the rows without a `max_iter`
 _CHUNK = 2**14  # rows that are copied at a time
 _CHUNK_ENTRIES = 2**24  # of X between two looks for Ctrl-C
 

@@ -16,8 +16,8 @@ from ..data.checking import Array, Rows, class_weights_of, fingerprint_of, numbe
 from ..data.sources import named_columns
 from .verify_stored import least_squares_arrays, ridge_choice
 
-_CLOSED_FORM_ROUNDING = 1e-13
-_EPSILON = 2.0**-52
+_CLOSED_FORM_ROUNDING = 1e-13  # what rounding may add to a relative residual
+_EPSILON = 2.0**-52  # distance from one to the next float64
 _FAR = 1e4  # means beyond this many deviations are subtracted before anything else is computed
 
 

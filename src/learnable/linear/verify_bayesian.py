@@ -21,9 +21,9 @@ from ..data.sources import named_columns
 
 Array = NDArray[Any]
 
-_ROUNDING = 1e-13
-_EVIDENCE_ROUNDING = 1e-10
-_BASIS_AGREEMENT = 1e-9
+_ROUNDING = 1e-13  # what rounding may add to a relative residual
+_EVIDENCE_ROUNDING = 1e-10  # what it may add to the logarithm of the evidence
+_BASIS_AGREEMENT = 1e-9  # relative distance at which two forms of the covariance are the same
 
 
 @sound

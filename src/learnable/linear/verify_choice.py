@@ -24,8 +24,8 @@ from . import verify, verify_glm
 from .verify_stored import is_near, ridge_choice
 from .verify_subset import Problem, problem_of
 
-_SAME = 1e-9
-_MOST_ENTRIES = 5e6
+_SAME = 1e-9  # relative distance at which two scores are the same
+_MOST_ENTRIES = 5e6  # numbers of all folds for which scores are computed again: a few seconds
 
 
 def folds_of(cv: Any, kept: Array, y: Array, classifier: bool) -> list[tuple[Array, Array]] | None:

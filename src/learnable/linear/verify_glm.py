@@ -21,9 +21,9 @@ from ..core.checking import Recheck
 from ..data.checking import Array, Rows, coefficients_of, fingerprint_of
 from .verify import class_rows, rows_of
 
-_ROUNDING = 1e-13
-_DIGITS = 2e-16
-_EPSILON = 2.0**-52
+_ROUNDING = 1e-13  # what rounding may add to a relative measure
+_DIGITS = 2e-16  # rounding of a score relative to its size
+_EPSILON = 2.0**-52  # distance from one to the next float64
 _BLUR = 8.0  # times the standard deviation of a sum of rounding errors
 
 

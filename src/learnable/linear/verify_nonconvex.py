@@ -13,7 +13,7 @@ from ..core.checking import Recheck
 from ..data.checking import Array, sound
 from .verify_subset import problem_of
 
-_SAME = 1e-9
+_SAME = 1e-9  # relative distance at which two values are the same
 
 
 @sound

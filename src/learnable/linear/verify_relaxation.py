@@ -17,7 +17,7 @@ from ..core.checking import Recheck
 from ..data.checking import Array, class_weights_of, read_classes, sound
 from .verify_subset import Problem, _required, problem_of
 
-_ROUNDING = 1e-8
+_ROUNDING = 1e-8  # what rounding may add to a relative gap
 _SMALLEST = 1e-6  # of z, as the fit takes it
 
 

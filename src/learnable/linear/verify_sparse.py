@@ -15,7 +15,7 @@ from ..data.checking import Array, Rows, fingerprint_of, sound
 from .verify import Sums, check_quadratic, residual_sums, rows_of
 from .verify_stored import lasso_choice
 
-_ROUNDING = 1e-13
+_ROUNDING = 1e-13  # what rounding may add to a relative gap
 _MOST_REFINED = 2000  # nonzero float32 coefficients for which the fit takes a Newton step
 _BLUR = 8.0  # times the standard deviation of a sum of rounding errors
 

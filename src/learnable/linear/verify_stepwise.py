@@ -20,7 +20,7 @@ from .verify_choice import folds_of
 from .verify_stored import _in_order
 from .verify_subset import _required
 
-_SAME = 1e-6
+_SAME = 1e-6  # relative distance at which two values of the objective are the same
 
 
 class _Rows:

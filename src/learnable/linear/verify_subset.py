@@ -23,7 +23,7 @@ from .verify_stored import _folds, _in_order
 _ROUNDING = 1e-14  # of the total sum of squares
 _EXACT = 1e-10  # share of the total sum of squares below which a fit counts as exact
 _SAME = 1e-9  # relative
-_RANK = 1e-8
+_RANK = 1e-8  # relative size below which a singular value counts as zero
 _MOST_ENUMERATED = 8  # columns up to which the subsets of every fold are enumerated
 _BATCH = 2**21  # numbers in one stack of matrices
 

@@ -16,7 +16,7 @@ from ..data.checking import Array, Rows, coefficients_of, fingerprint_of
 from ..data.sources import named_columns
 from .verify import class_rows, rows_of
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # what rounding may add to a relative gap
 _EPSILON = 4 * np.finfo(np.float64).eps
 
 

@@ -9,11 +9,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from ..core.declare import fitted
+from ..core.declare import FLOATS, fitted, tags
 from ..core.errors import DataError
 from ..core.estimator import Estimator
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door
+from ..data.door import Table, door, refuse_extreme_sizes
 
 Array = NDArray[np.float64]
 
@@ -45,6 +44,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     n_features_in_: int = fitted("int", "Number of columns.")
 
     _door = staticmethod(door(target="none"))
+    _tags = tags(sparse=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Embed the rows of X; y is ignored."""
@@ -55,12 +55,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         self.fit(X)
         rows = self.nbrs_.rows_ if hasattr(self, "nbrs_") else self.X_fit_
         return np.asarray(self.embedding_, dtype=rows.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

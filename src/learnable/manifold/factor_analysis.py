@@ -34,8 +34,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door
+from ..data.door import Table, door, refuse_extreme_sizes
 from ..solvers.eigen import fix_signs
 from ..solvers.systems.moments import centred_moments
 from .factor_model import FactorModel

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, TOLERANCE, Number, Options, fitted, optional, param
+from ..core.declare import N_JOBS, TOLERANCE, Number, Options, fitted, optional, param, tags
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Run
 from ..data.door import Table, read_features
@@ -105,6 +105,7 @@ class Isomap(Embedding):
     certificate_: Certificate = fitted(
         "Certificate", "`closed-form`: the largest of ‖Bu − λu‖/λ₁ and |uᵢᵀuⱼ − [i = j]|."
     )
+    _tags = tags(pairwise=lambda model: model.metric == "precomputed")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if (self.n_neighbors is None) == (self.radius is None):
@@ -186,11 +187,6 @@ class Isomap(Embedding):
     def dist_matrix_(self) -> Array:
         """Lengths of the shortest paths between all rows, (n, n); computed when asked for."""
         return paths_from(self.graph_, np.arange(self.graph_.shape[0]), self.n_jobs)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        return tags
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -31,7 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
+from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param, tags
 from ..core.errors import ModelFileError, ParameterError
 from ..core.estimator import Run
 from ..data.door import Table, door, read_features
@@ -106,6 +106,7 @@ class LocallyLinearEmbedding(Embedding):
     )
 
     _door = staticmethod(door(target="none", sparse=False))
+    _tags = tags(sparse=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = "LocallyLinearEmbedding"
@@ -202,11 +203,6 @@ class LocallyLinearEmbedding(Embedding):
         weights[same] = np.eye(rows.shape[1])[0]
         found = np.einsum("ij,ijk->ik", weights, self.embedding_[rows])
         return np.asarray(found, dtype=new.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

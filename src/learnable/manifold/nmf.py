@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import (
+    FLOATS,
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -40,12 +41,12 @@ from ..core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import singular_triplets
 from ._kernels import descend_rows
@@ -123,6 +124,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     _door = staticmethod(door(target="none"))
     _remedy = "Maximum number of iterations reached: increase max_iter or tol"
+    _tags = tags(sparse=True, positive_only=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None, W: Any = None, H: Any = None) -> Self:  # type: ignore[override]
         """Find H for the rows of X; y is ignored.
@@ -273,13 +275,6 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if W.ndim != 2 or W.shape[1] != len(self.components_):
             raise DataError(f"NMF: inverse_transform needs {len(self.components_)} columns; got shape {W.shape}.")
         return np.asarray(W @ self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

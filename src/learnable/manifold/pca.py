@@ -24,6 +24,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import (
+    FLOATS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
@@ -34,12 +35,12 @@ from ..core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
 from ..data.blocks import Scan, whole_checksum
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import GRAM_CONDITION, PAIR_TOLERANCE, EigenPairs, singular_triplets, symmetric_pairs
 from ..solvers.systems.moments import centred_moments
@@ -160,6 +161,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     _door = staticmethod(door(target="none", missing=True))
     _remedy = "raise iterated_power, or use svd_solver='full'; with missing values, ask for fewer components"
+    _tags = tags(sparse=True, allow_nan=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of the rows of X; y is ignored."""
@@ -506,13 +508,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             raise ParameterError(f"PCA: level must be a number > 0 and < 1; got {level!r}.")
         half = float(ndtri(0.5 + level / 2.0)) * np.sqrt(2.0 / (self.n_samples_ - 1.0))
         return np.asarray(self.explained_variance_[:, None] * np.exp([-half, half]))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

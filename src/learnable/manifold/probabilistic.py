@@ -21,8 +21,7 @@ from ..core.certificate import Certificate
 from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Number, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door
+from ..data.door import Table, door, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
 from ..solvers.systems.moments import centred_moments

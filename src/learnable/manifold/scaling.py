@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Matches, Number, fitted, param
+from ..core.declare import Matches, Number, fitted, param, tags
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Certificate, Run
 from ..data.door import Table, read_features
@@ -84,6 +84,10 @@ class DistanceModel(Embedding):
 
     dissimilarity_matrix_: Array = fitted("(n_rows, n_rows)", "D.", low=0.0)
     X_fit_: Any = fitted("(n_rows, n_features)", "The rows, for distances to new ones.")
+    _tags = tags(
+        pairwise=lambda model: model._named_metric() == "precomputed",
+        positive_only=lambda model: model._named_metric() == "precomputed",
+    )
 
     def _dissimilarities(self, table: Table) -> Array:
         """Return D, and keep it and the rows."""
@@ -109,12 +113,6 @@ class DistanceModel(Embedding):
         if metric == "precomputed":
             return dense_rows(rows)
         return distances_between(type(self).__name__, rows, self.X_fit_, metric, self.metric_params)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._named_metric() == "precomputed"
-        tags.input_tags.positive_only = tags.input_tags.pairwise
-        return tags
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

@@ -22,7 +22,19 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
+from ..core.declare import (
+    N_JOBS,
+    RANDOM_STATE,
+    Boolean,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    fitted,
+    optional,
+    param,
+    tags,
+)
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Certificate, Estimator, Run
 from ..data.door import Table, door, read_features
@@ -112,6 +124,10 @@ class AffinityModel(Estimator):
     n_features_in_: int = fitted("int", "Number of columns.")
 
     _door = staticmethod(door(target="none"))
+    _tags = tags(sparse=True, pairwise=lambda model: model._is_given(), positive_only=lambda model: model._is_given())
+
+    def _is_given(self) -> bool:
+        return self.affinity in ("precomputed", "precomputed_nearest_neighbors")
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Fit the model to the rows of X; y is ignored."""
@@ -194,14 +210,6 @@ class AffinityModel(Estimator):
         reach = np.partition(D, k - 1, axis=1)[:, k - 1 : k]
         slack = 1.0 + 1e-12  # a row at exactly the distance of the last neighbour is one
         return np.asarray(0.5 * (reach * slack >= D) + 0.5 * (self.reach_ * slack >= D))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        given = self.affinity in ("precomputed", "precomputed_nearest_neighbors")
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = given
-        tags.input_tags.positive_only = given
-        return tags
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

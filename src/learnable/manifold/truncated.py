@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import RANDOM_STATE, TOLERANCE, Number, Options, fitted, param
+from ..core.declare import FLOATS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param, tags
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
-from ..data.arrays import refuse_extreme_sizes
-from ..data.door import Table, door, read_features
+from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import PAIR_TOLERANCE, singular_triplets
 
@@ -70,6 +69,7 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
 
     _door = staticmethod(door(target="none"))
     _remedy = "use algorithm='arpack'"
+    _tags = tags(sparse=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Find the singular values and vectors of X; y is ignored."""
@@ -130,12 +130,6 @@ class TruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator)
                 f"TruncatedSVD: inverse_transform needs {len(self.components_)} columns; got shape {scores.shape}."
             )
         return np.asarray(scores @ self.components_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from ..core.certificate import Certificate
 from ..core.declare import MAX_SECONDS, N_JOBS, Number, Options, fitted, optional, param
-from ..core.errors import ModelFileError, ParameterError
+from ..core.errors import ParameterError
 from ..core.estimator import Run
 from ..data.blocks import map_reduce
 from .binary import is_routing, of_rows
@@ -63,7 +63,9 @@ class SequentialFeatureSelector(ColumnSelector):
     n_jobs: int | None = param(N_JOBS, "Threads; None is one. The result does not depend on it.", default=None)
     max_seconds: float | None = param(MAX_SECONDS, "Time after which the steps end.", default=None)
     n_features_to_select_: int = fitted("int", "Columns that were chosen.")
-    order_: Any = fitted("(n_steps,)", "Columns in the order in which they came in, or went out.", kind="iu", low=0)
+    order_: Any = fitted(
+        "(n_steps,)", "Columns in the order in which they came in, or went out.", kind="iu", low=0, below="n_features"
+    )
     scores_: Any = fitted("(n_steps,)", "The cross-validated score after each step.")
 
     _needs_y: ClassVar[bool] = False
@@ -172,11 +174,6 @@ class SequentialFeatureSelector(ColumnSelector):
         router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         router.add(scorer=self._get_scorer(), method_mapping=MethodMapping().add(caller="fit", callee="score"))
         return router
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "order_") and self.order_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: order_ names a column that the model does not have.")
 
 
 class Trial(NamedTuple):

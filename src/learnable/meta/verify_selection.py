@@ -23,7 +23,7 @@ from ..data.checking import sound
 
 Array = NDArray[Any]
 
-_SAME = 1e-9
+_SAME = 1e-9  # relative distance at which two scores are the same
 
 
 def _read(X: Any, y: Any) -> tuple[Any, Any, str]:

@@ -169,17 +169,6 @@ def relabel_row(
 
 
 @kernel
-def sum_rows(X: Array, labels: Array, weight: Array, origins: Array, counts: Array, sums: Array) -> None:
-    """Add up the rows of each cluster, less its origin, (K, d). OUT counts (K,), sums (K, d)."""
-    for i in range(labels.size):
-        k = labels[i]
-        w = weight[i] if weight.size else 1.0
-        counts[k] += w
-        for j in range(X.shape[1]):
-            sums[k, j] += w * (X[i, j] - origins[k, j])
-
-
-@kernel
 def squares_to_own(X: Array, C: Array, labels: Array, squares: Array) -> None:
     """Write the squared distance of every row to its centre. OUT squares (m,)."""
     for i in range(labels.size):
@@ -307,7 +296,7 @@ def try_candidates(
 #
 # Rows come by columns, (d, m), so that every inner loop runs over rows; a strip of them stays in the cache.
 
-_STRIP: Final = 128
+_STRIP: Final = 128  # rows whose whitened numbers stay in the first-level cache
 
 
 @kernel

@@ -20,11 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
-from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, param
+from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, param, tags
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Certificate, Estimator
 from ..data.blocks import map_reduce
@@ -138,6 +137,7 @@ class MixtureOfExperts(Estimator):
 
     _door = staticmethod(_read)
     _remedy = "raise max_iter or tol"
+    _tags = tags(role=lambda model: "classifier" if _classifies(model) else "regressor", required=True)
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner = type(self).__name__
@@ -310,17 +310,6 @@ class MixtureOfExperts(Estimator):
         )
         return Experts(gate, weights, self.variances_)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        if _classifies(self):
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags()
-        else:
-            tags.estimator_type = "regressor"
-            tags.regressor_tags = RegressorTags()
-        return tags
-
     def _check_loaded(self) -> None:
         if not hasattr(self, "coef_"):
             return
@@ -395,7 +384,7 @@ def _merge_ranges(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
 # (1994), 181–214; F. Bach, Self-concordant analysis for logistic regression, Electron. J. Statist. 4 (2010), 384–414
 # (the length of the step).
 
-_CHUNK_ROWS = 2048
+_CHUNK_ROWS = 2048  # rows of which all outer products are held at a time
 
 _LOG_2PI = float(np.log(2 * np.pi))
 

@@ -33,7 +33,7 @@ from .normals import Mixture, NormalMixture, Prior, normalise, restrict
 
 Array = NDArray[Any]
 
-_CHUNK_ROWS = 2048
+_CHUNK_ROWS = 2048  # rows of which all outer products are held at a time
 _LOSSLESS = 1e4  # rounding of ⟨η, t⟩ then stays below 1e-11
 _IMPOSSIBLE = -1e4  # as a logarithm
 _FAR = 40.0  # stands for an infinite natural parameter, such as the logit of zero

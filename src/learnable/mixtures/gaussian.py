@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, optional, param
+from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, optional, param, tags
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Certificate
 from ..data.blocks import Blocks, Part, map_reduce
@@ -113,6 +113,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
         "check for degenerate data"
     )
+    _tags = tags(allow_nan=True)
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner = type(self).__name__
@@ -206,11 +207,6 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         self.weights_, self.means_, self.covariances_ = (np.ascontiguousarray(each) for each in mixture)
         found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
         self.precisions_, self.precisions_cholesky_ = found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _check_loaded(self) -> None:
         K = self.n_components

@@ -27,6 +27,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import (
+    FLOATS,
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -38,6 +39,7 @@ from ..core.declare import (
     Options,
     fitted,
     param,
+    tags,
 )
 from ..core.errors import DataError, LostRowsError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator
@@ -55,12 +57,11 @@ from .lloyd import (
     nearest_centres,
     nothing,
     plus_plus,
-    random_rows,
 )
 from .narration import VERBOSE, LloydNarrator
 from .oversampling import oversampled_start
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
-from .starts import check_enough_rows, sample_rows
+from .starts import check_enough_rows, random_rows, sample_rows
 
 Array = NDArray[Any]
 
@@ -101,6 +102,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
 
     cluster_centers_: Array = fitted("(n_clusters, n_features)", "The centres.")
     labels_: Array = fitted("(n_samples,)", "Nearest centre of each row.", kind="i")
+    _tags = tags(sparse=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the centres.
@@ -239,12 +241,6 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             labels = np.full(len(table.kept), -1, np.int32)
             labels[table.kept] = of_kept
         self.labels_ = labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _check_loaded(self) -> None:
         centres = getattr(self, "cluster_centers_", None)

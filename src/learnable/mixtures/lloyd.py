@@ -28,19 +28,20 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from ..core.estimator import never
+from ..core.jit import kernel
 from ..data.blocks import Blocks, Part, grid_rows, map_reduce
 from ..neighbors.ranges import scaled_norms
 from ..solvers.em import em
-from ._kernels import Motion, RowState, Tile, assign_rows, lower_squares, screen_rows, squares_to_own, sum_rows
+from ._kernels import Motion, RowState, Tile, assign_rows, lower_squares, screen_rows, squares_to_own
 
 Array = NDArray[Any]
 
-_FLOAT32 = 2.0**-24
-_FLOAT64 = 2.0**-53
+_FLOAT32 = 2.0**-24  # relative rounding of one operation in float32
+_FLOAT64 = 2.0**-53  # and in float64
 
 _TILE = 2**16  # scores that are compared while they are in the cache
 
-_TILE_ROWS = 2**12
+_TILE_ROWS = 2**12  # rows of a tile, at most
 
 _SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
 
@@ -471,6 +472,17 @@ def nothing(a: None, b: None) -> None:
     return None
 
 
+@kernel
+def sum_rows(X: Array, labels: Array, weight: Array, origins: Array, counts: Array, sums: Array) -> None:
+    """Add up the rows of each cluster, less its origin, (K, d). OUT counts (K,), sums (K, d)."""
+    for i in range(labels.size):
+        k = labels[i]
+        w = weight[i] if weight.size else 1.0
+        counts[k] += w
+        for j in range(X.shape[1]):
+            sums[k, j] += w * (X[i, j] - origins[k, j])
+
+
 def sums_of_clusters(X: Any, labels: Array, weight: Array, origins: Array) -> tuple[Array, Array]:
     """Return weight and sum of each cluster's rows, less its origin."""
     K = len(origins)
@@ -540,14 +552,6 @@ def plus_plus(
         best = int(potentials.argmin())
         chosen[k] = candidates[best]
         closest = tried[best : best + 1]
-    return rows_of(X, chosen), chosen
-
-
-def random_rows(X: Any, K: int, rng: np.random.Generator, weight: Array | None = None) -> tuple[Array, Array]:
-    """Draw K different rows, with probability proportional to their weights; return them and their numbers."""
-    n = X.shape[0]
-    share = None if weight is None else weight / weight.sum()
-    chosen = rng.choice(n, size=K, replace=False, p=share)
     return rows_of(X, chosen), chosen
 
 

@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Matches, Number, Options, param
+from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Matches, Number, Options, param, tags
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator
 from ..data.blocks import map_reduce
@@ -102,6 +102,7 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
 
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter"
+    _tags = tags(pairwise=lambda model: isinstance(model.metric, str) and model.metric == "precomputed")
 
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner = type(self).__name__
@@ -211,11 +212,6 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
         if self.metric == "precomputed":
             return np.ascontiguousarray(rows[:, self.medoid_indices_])
         return measure(rows, self.cluster_centers_, self.metric, type(self).__name__)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
-        return tags
 
     def _check_loaded(self) -> None:
         medoids = getattr(self, "medoid_indices_", None)

@@ -412,7 +412,7 @@ def _merge(a: Any, b: Any) -> Any:
 # prior is
 # centred and from which components start. Normal families need the mean and the covariance instead.
 
-_MOST_CATEGORIES = 100_000
+_MOST_CATEGORIES = 100_000  # a guard against a code that is a mistake: a table has a column for each
 
 
 def family_problem(

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import DataError, ParameterError
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
-from .lloyd import plus_plus, random_rows
+from .lloyd import plus_plus, rows_of
 from .normals import Mixture, NormalMixture, Prior, whitening_factors
 
 Array = NDArray[Any]
@@ -44,6 +44,14 @@ def sample_rows(blocks: Any, n_rows: int) -> tuple[Array, Array]:
     """Return the rows that starts are drawn from, and their weights."""
     X, _, weight = blocks.every(stride_for(n_rows, MOST_ROWS))
     return X, np.ones(X.shape[0]) if weight is None else weight
+
+
+def random_rows(X: Any, K: int, rng: np.random.Generator, weight: Array | None = None) -> tuple[Array, Array]:
+    """Draw K different rows, with probability proportional to their weights; return them and their numbers."""
+    n = X.shape[0]
+    share = None if weight is None else weight / weight.sum()
+    chosen = rng.choice(n, size=K, replace=False, p=share)
+    return rows_of(X, chosen), chosen
 
 
 def start_mixture(

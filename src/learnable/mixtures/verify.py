@@ -19,7 +19,7 @@ from ..data.checking import read_table
 
 Array = NDArray[Any]
 
-_CHUNK = 2**18
+_CHUNK = 2**18  # numbers of X at a time
 
 _WRONG = np.inf
 
@@ -199,7 +199,7 @@ def _whitens(table: Any, whitening: Array) -> bool:
 # itself,
 # not of residuals. Nothing is shared with the fit but the reading of the table.
 
-_EXPERT_CHUNK = 2**22
+_EXPERT_CHUNK = 2**22  # numbers of the rows' Hessians at a time: 32 MB
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison

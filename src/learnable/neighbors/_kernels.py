@@ -19,11 +19,11 @@ from ..core.jit import kernel
 
 Array = NDArray[Any]
 
-NO_ROW: Final = 2**62
+NO_ROW: Final = 2**62  # number of a neighbour that is not there
 
-CHEBYSHEV: Final = 0.0
+CHEBYSHEV: Final = 0.0  # the power that stands for the largest difference
 
-HAMMING: Final = -1.0
+HAMMING: Final = -1.0  # the power that stands for the share of different entries
 
 _STRIP: Final = 64  # bounds that are compared at once
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Matches, Nothing, Number, Options, fitted, param
+from ..core.declare import N_JOBS, Matches, Nothing, Number, Options, fitted, param, tags
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
 from ..data.blocks import Block
@@ -94,6 +94,12 @@ class NeighborsModel(Estimator):
 
     #: Built from `rows_`; not stored in files, and built again when it is first needed after loading.
     _index: MeasuredSearch | None = None
+    _tags = tags(
+        sparse=True,
+        pairwise=lambda model: model.metric == "precomputed",
+        allow_nan=lambda model: model._takes_missing,
+        positive_only=lambda model: model.metric == "precomputed",
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Store the rows and their targets, and prepare the search.
@@ -149,15 +155,6 @@ class NeighborsModel(Estimator):
         distances, rows = self.kneighbors(X, n_neighbors)
         values = np.ones(rows.size) if mode == "connectivity" else distances.ravel()
         return self._graph(values, rows.ravel(), np.full(len(rows), rows.shape[1]))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        precomputed = self.metric == "precomputed"
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = precomputed
-        tags.input_tags.allow_nan = self._takes_missing
-        tags.input_tags.positive_only = precomputed
-        return tags
 
     @property
     def _takes_missing(self) -> bool:

@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 _POWERS = {"manhattan": 1.0, "cityblock": 1.0, "l1": 1.0, "euclidean": 2.0, "l2": 2.0, "sqeuclidean": 2.0}
 
-_BLOCK_PAIRS = 2**22
+_BLOCK_PAIRS = 2**22  # distances at a time: 32 MB
 
 
 class Metric(NamedTuple):
@@ -374,12 +374,12 @@ class GraphSearch(Search):
 # and
 # then one over all rows does. Whatever is chosen, the neighbours are the same.
 
-_SAMPLE = 4096
-_PROBES = 32
+_SAMPLE = 4096  # rows of the small tree by which the cost of the large one is judged
+_PROBES = 32  # rows that walk it
 
-_MOST_COLUMNS = 64
+_MOST_COLUMNS = 64  # beyond which no tree is tried
 
-_FEWEST_ROWS = 512
+_FEWEST_ROWS = 512  # below which no tree is tried
 
 
 class TreeSearch(PlainSearch):

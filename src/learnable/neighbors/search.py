@@ -44,9 +44,9 @@ from .ranges import SMALLEST_KEY, out_of_range, pair_distances, square_rows, typ
 Array = NDArray[Any]
 
 _TILE_ROWS = 1024  # bounds of a block of queries for a tile of rows stay in the cache
-_BLOCK_QUERIES = 256
-_FLOAT32 = 2.0**-24
-_FLOAT64 = 2.0**-53
+_BLOCK_QUERIES = 256  # queries of one task
+_FLOAT32 = 2.0**-24  # relative rounding of one operation in float32
+_FLOAT64 = 2.0**-53  # and in float64
 _FAR = 2.0**50  # a query this many times farther off than the longest row is not screened
 _SAMPLE = 1024  # rows whose median is the centre
 _PAIRS = 2**18  # entries of a tile of bounds or distances that NumPy handles at once

@@ -20,8 +20,8 @@ from ..data.door import Table
 
 Array = NDArray[Any]
 
-_PROBES = 32
-_CHUNK = 2**18
+_PROBES = 32  # rows whose neighbours are looked for again
+_CHUNK = 2**18  # numbers of X at a time
 _ROUNDING = 1e-9  # the tolerance itself: both values are rounding errors
 _ORDERS = {"manhattan": 1, "cityblock": 1, "l1": 1, "euclidean": 2, "l2": 2, "sqeuclidean": 2, "chebyshev": np.inf}
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..core.declare import Number, Options, optional, param
+from ..core.declare import Number, Options, optional, param, tags
 from ..core.errors import ParameterError
 from ..data.door import door
 from .layers.activations import Logistic
@@ -127,12 +127,7 @@ class MLPClassifier(TableClasses, ClassifierMixin, _Perceptrons):
     )
 
     _door = staticmethod(door(target="classes", multi_output=True, one_class=True))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = True
-        return tags
+    _tags = tags(sparse=True, multi_label=True)
 
 
 class MLPRegressor(TableNumbers, RegressorMixin, _Perceptrons):
@@ -169,8 +164,4 @@ class MLPRegressor(TableNumbers, RegressorMixin, _Perceptrons):
 
     _positional = ("loss", "hidden_layer_sizes", "activation")
     _door = staticmethod(door(target="numeric", multi_output=True))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    _tags = tags(sparse=True)

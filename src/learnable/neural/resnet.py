@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin
 
-from ..core.declare import Number, Options, optional, param
+from ..core.declare import Number, Options, optional, param, tags
 from ..data.door import door
 from .layers.base import Layer
 from .layers.dense import Dense
@@ -52,6 +52,7 @@ class _Blocks(NetworkModel):
         "Settings for a kind of data, in place of arguments left at their defaults; `table`: see `neural.presets`.",
         default=None,
     )
+    _tags = tags(sparse=True)
 
     def _layers(self, settings: SimpleNamespace, n_inputs: int, n_outputs: int) -> list[Layer]:
         unit = unit_of(settings.activation)
@@ -82,11 +83,6 @@ class _Blocks(NetworkModel):
             width *= self.edges_.shape[1]
         return [*start, ("dense", width, units), *[("residual", block)] * settings.n_blocks, *end]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 class ResNetClassifier(TableClasses, ClassifierMixin, _Blocks):
     """A residual network for classes: h ← h + F(h), by the logarithmic loss.
@@ -112,11 +108,7 @@ class ResNetClassifier(TableClasses, ClassifierMixin, _Blocks):
     )
 
     _door = staticmethod(door(target="classes", multi_output=True, one_class=True))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
+    _tags = tags(multi_label=True)
 
 
 class ResNetRegressor(TableNumbers, RegressorMixin, _Blocks):

@@ -34,7 +34,7 @@ from ..solvers.composite.designs import run_on, slices
 from ..solvers.problem import Evaluation, Solution
 from ..solvers.systems.moments import provisional_mean
 from .losses import LogisticLoss, SoftmaxLoss
-from .objective import FIRST_ROWS, Risk, add_sums
+from .objective import FIRST_ROWS, Risk, add_sums, relative_gap
 from .penalties import L2Penalty
 
 Array = NDArray[np.float64]
@@ -452,11 +452,8 @@ class ClassRisk(Risk):
         g_w = gradient[:, 1:]
         g_b = gradient[:, 0]
         gap = 0.5 * float((g_w * g_w).sum()) / rho + float(theta[:, 0] @ g_b)
-        excess = np.array([-g_b[0], g_b[0]]) / c if self.n_scores == 1 else g_b / c  # Σ s(u − e) of each class
-        mix = min(1.0, float(np.max(excess / np.maximum(N + excess, 1e-300), initial=0.0)) * (1 + 1e-9))
-        if self.intercept and mix > 0:
-            v = np.maximum(mix * (N + excess) - excess, 0.0)  # N − (1 − mix)(N + excess)
-            v /= v.sum()
+        mix, v = feasible_mix(N, _by_class(g_b / c)) if self.intercept else (0.0, N)
+        if mix > 0:
             entropy = c * loss - float((w * (g_w - rho * w)).sum()) - float(theta[:, 0] @ g_b)
             mixed_entropy = -c * total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
             target, members = (v[1:], self.sums.x[1:]) if self.n_scores == 1 else (v, self.sums.x)
@@ -466,6 +463,11 @@ class ClassRisk(Risk):
             gap += rho * float((w_u * move).sum()) + 0.5 * rho * float((move * move).sum())
             gap -= mix * (mixed_entropy - entropy)
         return max(0.0, gap) / max(value - gap, 1e-8 * c * total * float(np.log(self.n_classes)))
+
+    def penalised_gap(self, theta: Array, at: Evaluation, penalty: Penalties) -> tuple[float, float]:
+        """Return P − D and its relative size with a penalty that this risk, which has none, does not know."""
+        slopes = at.gradient.reshape(self.shape)
+        return penalised_gap(theta, at.value, slopes, self.sums, penalty, intercept=self.intercept)
 
     def _relative_gradient(self, gradient: Array) -> float:
         """Return max_j |gⱼ| / √(Σ s · Σ s(xⱼ − x̄ⱼ)²): at most one by Cauchy–Schwarz, in any units of xⱼ."""
@@ -477,3 +479,72 @@ class ClassRisk(Risk):
         """Return √(Σ s · Σ s(xⱼ − x̄ⱼ)²), the most that each entry of the likelihood's gradient can be."""
         total = self.sums.weight.sum()
         return np.asarray(np.sqrt(total * np.r_[total, self.sums.square]))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Dual points of class probabilities.
+
+
+def feasible_mix(weight: Array, excess: Array) -> tuple[float, Array]:
+    """Return how much of which constant distribution makes probabilities u obey Σ s(u − e_y) = 0.
+
+    Parameters
+    ----------
+    weight : (K,)
+        Σ s of each class.
+    excess : (K,)
+        Σ s(u − e_y) of each class.
+
+    Returns
+    -------
+    float, (K,)
+        θ and v, such that (1 − θ)u + θv obeys the constraint; θ is zero where u does.
+    """
+    mix = min(1.0, float(np.max(excess / np.maximum(weight + excess, 1e-300), initial=0.0)) * (1 + 1e-9))
+    if mix == 0.0:
+        return mix, weight
+    v = np.maximum(mix * (weight + excess) - excess, 0.0)  # N − (1 − mix)(N + excess)
+    return mix, v / v.sum()
+
+
+def _by_class(slopes: Array) -> Array:
+    """Return the slopes by the intercepts, (n_scores,), for each class: two of them share one score."""
+    return np.array([-slopes[0], slopes[0]]) if len(slopes) == 1 else slopes
+
+
+class Penalties(NamedTuple):
+    """The constants of C Σ s ℓ + λ₁‖w‖₁ + ½λ₂‖w‖²."""
+
+    C: float
+    l1: float
+    l2: float
+
+    def of(self, w: Array) -> float:
+        """Return λ₁‖w‖₁ + ½λ₂‖w‖²."""
+        return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float((w * w).sum())
+
+
+def penalised_gap(
+    theta: Array, loss: float, slopes: Array, sums: ClassSums, penalty: Penalties, *, intercept: bool
+) -> tuple[float, float]:
+    """Return P − D and its relative size, (P − D)/max(D, 1e-8·P₀), for an L1 or elastic net penalty.
+
+    `loss` is Σ s ℓ at θ (n_scores, 1 + d) and `slopes` its gradient, in columns about `sums.centre`. With slopes
+    V = C Σ s(u − e_y) ⊗ (x − x̄) the dual value at e + τ(u − e) is at least τ·CΣsH(u) − Ω*(τV) for 0 ≤ τ ≤ 1, because
+    the entropy H is concave and zero at e. The better of τ = 1 and the largest τ with τ|V| ≤ λ₁ counts.
+    """
+    C, l1, l2 = penalty
+    total = float(sums.weight.sum())
+    V = slopes[:, 1:]
+    entropy = loss - float((slopes * theta).sum())
+    mix, v = feasible_mix(sums.weight, _by_class(slopes[:, 0])) if intercept else (0.0, sums.weight)
+    if mix > 0:
+        own = -total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
+        entropy = (1 - mix) * entropy + mix * own
+        V = (1 - mix) * V - mix * (sums.x[1:] if len(theta) == 1 else sums.x)
+    V = C * np.abs(V)
+    dual = min(1.0, l1 / max(float(V.max(initial=0.0)), 1e-300)) * C * entropy
+    if l2 > 0:
+        dual = max(dual, C * entropy - 0.5 * float((np.maximum(V - l1, 0.0) ** 2).sum()) / l2)
+    value = C * loss + penalty.of(theta[:, 1:])
+    return max(0.0, value - dual), relative_gap(value, dual, C * total * float(np.log(len(sums.weight))))

@@ -40,9 +40,9 @@ FUSED: dict[str, str] = {
     "SoftmaxLoss": "learnable.risk.classes:ClassRisk",
     "DevianceLoss": "learnable.risk.deviance:DevianceRisk",
 }
-TILE_ROWS = 2048
+TILE_ROWS = 2048  # rows whose scores and slopes stay in the cache between the two products
 FIRST_ROWS = 1024  # enough for a provisional mean
-_DIGIT = 2.0**-53
+_DIGIT = 2.0**-53  # relative rounding of one operation
 _ROUNDED = 1e-13  # share of its terms' size below which a gradient may be rounding
 _SHARES = np.array(
     [1.0, 1 - 1e-12, 1 - 1e-9, 1 - 1e-6, 1 - 1e-3, 0.5, 0.0]

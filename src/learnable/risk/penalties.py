@@ -433,10 +433,3 @@ class LinearLikelihood(NamedTuple):
     family: Family
     precision: float = 0.0  #: of each coefficient; 0 is a flat prior
     in_units_of_noise: bool = False  #: whether the prior's variance is the noise's, φ, over the precision
-
-
-class ShowsLikelihood(Protocol):
-    """A model whose penalised objective is a negative log posterior: it tells who wants the whole of it."""
-
-    def _likelihood(self, sum_of_weights: float) -> LinearLikelihood:
-        """Return likelihood and prior, given the sum of the weights of the rows."""

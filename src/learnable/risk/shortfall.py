@@ -206,6 +206,16 @@ class ShortfallRisk(Risk):
         excess = 0.5 * float(gradient @ gradient)
         return Evaluation(value, gradient, relative_gap(value, value - excess, self.start_value))
 
+    def l1_gap(self, x: Array, loss: float, slope: Array) -> tuple[float, float, float]:
+        """Return P, P − D and its relative size where ‖x‖₁ stands for half the squared norm; loss, slope from `losses`.
+
+        The dual point is the best feasible multiple of α = 2c·shortfall: |Σ αy(bias, x)| ≤ 1.
+        """
+        total = max(0.0, 2.0 * loss - float(slope @ x))  # Σα
+        value = float(np.abs(x).sum()) + loss
+        dual = l1_dual(loss, total, float(np.abs(slope).max()))
+        return value, max(0.0, value - dual), relative_gap(value, dual, self.start_value)
+
     def losses(self, x: Array) -> tuple[float, Array]:
         """Return Σ c v² and its gradient, without the penalty."""
         loss, slope = map_reduce(self.blocks, partial(self._sweep, theta=x), add_sums, n_jobs=self.n_jobs)
@@ -321,6 +331,12 @@ class ShortfallRisk(Risk):
     def _ensure_active(self, x: Array) -> None:
         if self.blocks.in_memory and (self.at is None or not np.array_equal(self.at, x)):
             self.evaluate(x)
+
+
+def l1_dual(loss: Any, total: Any, steepest: Any) -> Any:
+    """Return D at the best multiple τ of α with τ·steepest ≤ 1: τΣα − τ²·loss, where loss = Σ α²/4c."""
+    share = min(1.0 / max(steepest, 1e-300), total / max(2.0 * loss, 1e-300))
+    return share * total - share**2 * loss
 
 
 def weighted_gram(X: Any, weight: Array, bias: float) -> Array:

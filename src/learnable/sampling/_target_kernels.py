@@ -197,12 +197,6 @@ def constrain_all(u: Array, blocks: NDArray[np.int64], bounds: Array, x: Array) 
 
 
 @kernel
-def pull_back_one(u: Array, blocks: NDArray[np.int64], bounds: Array, x: Array, g: Array, out: Array) -> None:
-    """OUT out: the gradient by the free coordinates of one point; called from Python."""
-    pull_back(u, blocks, bounds, x, g, out)
-
-
-@kernel
 def evaluate_one(target: Problem, u: Array, gradient: Array) -> float:
     """OUT gradient; return the log density on free coordinates; called from Python."""
     return evaluate(target, u, gradient)

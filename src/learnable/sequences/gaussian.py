@@ -211,7 +211,7 @@ def draw_normals(means: Array, factors: Array, rng: Any) -> Array:
 
 _LOG_2PI = float(np.log(2 * np.pi))
 
-_LEAST_SHARE = 1e-26
+_LEAST_SHARE = 1e-26  # of the square of the mean: the variance of a column that is constant but for rounding
 
 
 def expand(covars: Array, kind: str, K: int, d: int) -> Array:

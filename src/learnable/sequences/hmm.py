@@ -38,6 +38,7 @@ from ..core.declare import (
     Options,
     fitted,
     param,
+    tags,
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
@@ -117,6 +118,7 @@ class HiddenMarkovModel(Estimator, ABC):
     _remedy = "raise n_iter, or tol"
     #: Letter of each emission parameter in `params` and `init_params`, and its attribute.
     _letters: ClassVar[dict[str, str]] = {}
+    _tags = tags(allow_nan=True, required=False)
 
     # What hmmlearn's users read besides
 
@@ -408,12 +410,6 @@ class HiddenMarkovModel(Estimator, ABC):
             self._fitted()
         except (ParameterError, AttributeError, TypeError, ValueError) as error:
             raise ModelFileError(f"load: {error}") from error
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.target_tags.required = False
-        return tags
 
 
 def _check_law(owner: str, name: str, values: Any, shape: tuple[int, ...]) -> Array:

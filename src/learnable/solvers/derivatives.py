@@ -22,8 +22,8 @@ from ..core.errors import DataError, ParameterError
 
 Array = NDArray[np.float64]
 
-_LEVELS = 6
-_SHRINK = 1.6
+_LEVELS = 6  # of extrapolation, each with a smaller step
+_SHRINK = 1.6  # by which the step is divided from level to level
 _FIRST = 0.05  # of max(|x|, 1): the largest difference; truncation is extrapolated away, rounding is not
 _CUBE_ROOT = float(np.finfo(float).eps ** (1 / 3))
 

@@ -164,7 +164,7 @@ def cover_sample(values: Any, eps: float, metric: Metric = "l2") -> SampleCover:
     (5, 9)
     """
     check_parameters("cover_sample", {"eps": eps, "metric": metric}, {"eps": POSITIVE, "metric": _METRIC})
-    f = _functions("cover_sample", values)
+    f = function_table("cover_sample", values)
     centres, gaps = _farthest_first(f, metric, eps)
     low = 1 + int((gaps[1:] > 2.0 * eps).sum())
     return SampleCover(np.array(centres, dtype=np.float64), low, len(centres))
@@ -233,7 +233,7 @@ def dudley_of_sample(values: Any, scales: int = 40) -> EntropyIntegral:
     >>> round(dudley_of_sample(thresholds).bound, 2)
     1.0
     """
-    f = _functions("dudley_of_sample", values)
+    f = function_table("dudley_of_sample", values)
     n = f.shape[1]
     diameter = float(np.sqrt((f**2).mean(axis=1)).max())
     if diameter == 0.0:
@@ -269,7 +269,8 @@ def _distances(f: Array, g: Array, metric: Metric) -> Array:
     return np.asarray(np.sqrt((gap**2).mean(axis=1)))
 
 
-def _functions(owner: str, values: Any) -> Array:
+def function_table(owner: str, values: Any) -> Array:
+    """Return the values of functions on a sample, one row per function, checked."""
     f = np.asarray(values, dtype=np.float64)
     if f.ndim != 2 or f.size == 0 or not np.isfinite(f).all():
         raise DataError(f"{owner}: values must be finite numbers, one row per function; got shape {f.shape}.")

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import (
+    FLOATS,
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
@@ -36,6 +37,7 @@ from ..core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
@@ -163,6 +165,9 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
     certificate_: Certificate = fitted("Certificate", "`chain` or `ascent`.")
 
     _door = staticmethod(text_door)
+    _tags = tags(
+        sparse=True, positive_only=True, categorical=lambda model: model._way in METHODS, preserves_dtype=FLOATS
+    )
 
     @property
     def _way(self) -> str:
@@ -483,14 +488,6 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
                 "LatentDirichletAllocation: sampled models count tokens, and X holds fractions; pass counts, or use "
                 "method='variational' for weights."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = self._way in METHODS  # whole numbers
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

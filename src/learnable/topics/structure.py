@@ -32,6 +32,7 @@ from ..core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
@@ -224,6 +225,7 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     )
 
     _door = staticmethod(genotype_door)
+    _tags = tags(allow_nan=True, positive_only=True, categorical=True, sparse=False)
 
     def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override]
         """Fit the model to genotypes.
@@ -426,14 +428,6 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
                 stacklevel=3,
             )
         return Genotypes.from_alleles(alleles, individuals=table.individuals, n_alleles=sizes)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.positive_only = True
-        tags.input_tags.categorical = True
-        tags.input_tags.sparse = False
-        return tags
 
     @property
     def _n_features_out(self) -> int:

@@ -12,7 +12,7 @@ from sklearn.base import TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param
+from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param, tags
 from ..core.errors import DataError, DataTypeError
 from ..data.door import Table, door
 
@@ -61,6 +61,7 @@ class TextCounts(TransformerMixin, Declared):
 
     vocabulary_: list[str] = fitted("list of str", "The words, in the order of the columns.")
     n_texts_: int = fitted("int", "Texts that they were learned from.")
+    _tags = tags(string=True, two_d_array=False)
 
     def fit(self, texts: Any, y: Any = None) -> Self:
         """Learn the vocabulary."""
@@ -104,12 +105,6 @@ class TextCounts(TransformerMixin, Declared):
     def _counter(self, **settings: Any) -> CountVectorizer:
         words = list(self.stop_words) if isinstance(self.stop_words, tuple) else self.stop_words
         return CountVectorizer(lowercase=self.lowercase, stop_words=words, token_pattern=self.token_pattern, **settings)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
 
 
 def _read(texts: Any) -> Sequence[str]:

@@ -26,7 +26,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import RANDOM_STATE, Matches, Number, Options, optional, param
-from ..core.errors import DataError
 from ..core.estimator import Estimator, Run
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door
@@ -131,8 +130,7 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: a tree needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
+        table.require_memory(f"{owner}: a tree needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
         self.n_outputs_ = int(np.prod(table.y_shape, initial=1))
         self.seed_ = seed_of(self.random_state)
         weight = self._row_weight(table)

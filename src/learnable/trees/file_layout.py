@@ -25,8 +25,8 @@ from ..core.errors import ModelFileError
 Array = NDArray[np.float64]
 Packed = dict[str, Any]
 
-_MOST_EXPANSION: Final = 256
-_FREE_BYTES: Final = 2**16
+_MOST_EXPANSION: Final = 256  # bytes in memory per byte of a file: a guard, no honest file comes near
+_FREE_BYTES: Final = 2**16  # which a small file may have besides
 _WIDTHS: Final = (np.uint8, np.uint16, np.uint32)
 _WAYS: Final = ("counts", "counts by reciprocals")
 _NODE_BYTES: Final = 64  # of a node without its values

@@ -24,7 +24,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import Matches, Number, Options, optional, param
+from ..core.declare import Matches, Number, Options, optional, param, tags
 from ..core.errors import ParameterError
 from ..core.estimator import Estimator, Run
 from ..core.jit import kernel
@@ -226,6 +226,7 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         "Weights of the classes.",
         default=None,
     )
+    _tags = tags(allow_nan=True, categorical=True, string=True)
 
     def _door(self, X: Any, y: Any, sample_weight: Any, run: Any = None) -> CategoryTable:  # type: ignore[override]
         return read_categories(self, X, y, sample_weight)
@@ -288,11 +289,6 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         total = np.zeros(self.n_features_in_)
         np.add.at(total, tree.feature[inner], (tree.gain * tree.value.sum(axis=1))[inner])
         return total / total.sum() if total.any() else total
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
-        return tags
 
     def _check_loaded(self) -> None:
         names = ("tree_", "categories_", "types_", "classes_")

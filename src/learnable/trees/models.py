@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Declared, fitted, param
+from ..core.declare import N_JOBS, Declared, fitted, param, tags
 from ..core.registry import resolve
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
@@ -54,6 +54,7 @@ class TreePredictions(ShapleyValues, Declared):
     trees_: Trees = fitted("Trees", "The tree, or all trees in one set of arrays.")
     n_features_in_: int = fitted("int", "Number of columns.")
     n_outputs_: int = fitted("int", "Number of targets.")
+    _tags = tags(sparse=True, allow_nan=True, multi_output=True, single_output=True)
 
     @property
     def feature_importances_(self) -> Array:
@@ -80,14 +81,6 @@ class TreePredictions(ShapleyValues, Declared):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trees_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        tags.target_tags.multi_output = True
-        tags.target_tags.single_output = True
-        return tags
 
 
 class TreeClasses(Declared):

@@ -18,7 +18,7 @@ from ..core.checking import Recheck
 from ..core.errors import VerificationError
 from ..data.categories import CategoryTable, read_categories
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # what rounding may add to an entropy
 
 Row = tuple[list[Any], int, float]  # values, class, weight
 Branch = Callable[[Row], Any]

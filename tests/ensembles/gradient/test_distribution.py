@@ -79,7 +79,7 @@ def test_derivatives_of_the_normal_loss_are_those_of_differences():
             g[k], (loss.value(y, F + step) - loss.value(y, F - step)) / (2 * e), rtol=1e-5, atol=1e-6
         )
     assert (h > 0).all()
-    start = loss.start(y, None)
+    start = loss.targets.start(loss, y, None)
     np.testing.assert_allclose(start, [y.mean(), np.log(y.std())])
 
 

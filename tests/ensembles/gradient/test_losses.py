@@ -9,7 +9,10 @@ from hypothesis.extra import numpy as hnp
 from learnable.core.errors import DataError, ParameterError
 from learnable.ensembles.gradient.distribution import JointQuantiles
 from learnable.ensembles.gradient.losses import (
+    BoostingLoss,
     CustomClasses,
+    Link,
+    Targets,
     class_loss,
     quantiles_by_leaf,
     regression_loss,
@@ -26,6 +29,19 @@ KINKED = [
     ("quantile", regression_loss("t", "quantile", 0.3)),
     ("joint", regression_loss("t", "quantile", [0.1, 0.5, 0.8])),
 ]
+
+
+def parts_of(base):
+    return [base, *(part for own in base.__subclasses__() for part in parts_of(own))]
+
+
+@pytest.mark.parametrize("base", [BoostingLoss, Targets, Link])
+def test_each_part_of_a_loss_has_three_methods_and_no_others(base):
+    asked = {name for name, member in vars(base).items() if callable(member) and not name.startswith("__")}
+    assert len(asked) == 3
+    for part in parts_of(base):
+        own = {name for name, member in vars(part).items() if callable(member) and name != "__init__"}
+        assert own <= asked | {"__init_subclass__"}, part
 
 
 def sample(name, n=60, seed=0):
@@ -60,7 +76,7 @@ def test_derivatives_are_those_of_the_value(name, loss):
 def test_no_constant_is_better_than_the_start(name, loss, weighted):
     y = sample(name)
     w = np.random.default_rng(3).uniform(0.5, 3.0, len(y)) if weighted else None
-    start = loss.start(y, w)
+    start = loss.targets.start(loss, y, w)
 
     def total(constant):
         value = loss.value(y, np.tile(constant[:, None], (1, len(y))))
@@ -77,7 +93,7 @@ def test_no_constant_is_better_than_the_start(name, loss, weighted):
 def test_leaf_values_minimise_the_loss_of_their_leaf(name, loss):
     y, rng = sample(name, 90), np.random.default_rng(2)
     leaf, w = rng.integers(0, 3, len(y)).astype(np.int32), rng.uniform(0.5, 2.0, len(y))
-    F = np.tile(loss.start(y, w)[:, None], (1, len(y))) + 0.1 * rng.normal(size=(loss.n_outputs, len(y)))
+    F = np.tile(loss.targets.start(loss, y, w)[:, None], (1, len(y))) + 0.1 * rng.normal(size=(loss.n_outputs, len(y)))
     for k in range(loss.n_outputs):
         best = loss.best_leaf_values(k, leaf, 3, y, F, w)
 
@@ -106,7 +122,7 @@ def test_quantiles_are_numpys_and_a_weight_is_a_repetition(x, level):
 
 @given(F=hnp.arrays(float, (4, 3), elements=st.floats(-30, 30)))
 def test_joint_quantiles_never_cross_whatever_the_scores(F):
-    q = JointQuantiles(np.array([0.1, 0.4, 0.6, 0.9])).predict(F)
+    q = JointQuantiles(np.array([0.1, 0.4, 0.6, 0.9])).link.predict(F)
     assert (np.diff(q, axis=1) >= 0).all()
 
 
@@ -115,7 +131,7 @@ def test_one_joint_level_is_the_single_quantile():
     joint, single = regression_loss("t", "quantile", [0.3]), regression_loss("t", "quantile", 0.3)
     F = np.random.default_rng(0).normal(size=(1, len(y)))
     np.testing.assert_allclose(joint.value(y, F), single.value(y, F))
-    np.testing.assert_allclose(joint.start(y, None), single.start(y, None))
+    np.testing.assert_allclose(joint.targets.start(joint, y, None), single.targets.start(single, y, None))
 
 
 def test_a_loss_of_ones_own_is_the_built_in_one():
@@ -125,7 +141,7 @@ def test_a_loss_of_ones_own_is_the_built_in_one():
     np.testing.assert_allclose(own.value(y, F), built_in.value(y, F))
     np.testing.assert_allclose(own.derivatives(y, F)[0], built_in.derivatives(y, F)[0], atol=1e-12)
     hinge = class_loss("t", HingeLoss(), 2)
-    assert not hinge.smooth and not hinge.has_probability
+    assert not hinge.smooth and not hinge.link.has_probability
 
 
 @pytest.mark.parametrize("levels", [[0.5, 0.5], [0.9, 0.1], [0.0, 0.5], 1.0])
@@ -136,8 +152,8 @@ def test_levels_must_ascend_between_zero_and_one(levels):
 
 def test_bad_targets_are_named():
     with pytest.raises(DataError, match=r"Model: loss='gamma' requires strictly positive y. The smallest target is 0"):
-        regression_loss("Model", "gamma", None).check_targets("Model", np.array([0.0, 1.0]))
+        regression_loss("Model", "gamma", None).targets.check("Model", np.array([0.0, 1.0]))
     with pytest.raises(DataError, match="exponential' is only suitable for a binary classification; got 3"):
         class_loss("Model", "exponential", 3)
     with pytest.raises(DataError, match="squares overflow"):
-        regression_loss("Model", "squared_error", None).check_targets("Model", np.array([-1e200, 1e200]))
+        regression_loss("Model", "squared_error", None).targets.check("Model", np.array([-1e200, 1e200]))

@@ -12,17 +12,15 @@ from learnable.data.blocks import Blocks, Part
 from learnable.linear.logistic.columns import (
     BinaryModel,
     Columns,
-    Penalties,
     SoftmaxModel,
     column_newton,
     curved_epoch,
     curved_moments,
-    penalised_gap,
     recentre,
     softmax_epoch,
     softmax_moments,
 )
-from learnable.risk.classes import class_sums
+from learnable.risk.classes import Penalties, class_sums, penalised_gap
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((80, 7)) * (RNG.random((80, 7)) < 0.6)

@@ -221,10 +221,9 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
     _remedy = "raise max_seconds or tol"
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "AdaBoostClassifier: every round reads all rows again: read the table into an array, or take a sample."
-            )
+        table.require_memory(
+            "AdaBoostClassifier: every round reads all rows again: read the table into an array, or take a sample."
+        )
         self.classes_ = np.asarray(table.classes)
         self.seed_ = seed_of(self.random_state)
         if len(self.classes_) == 1:

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
 from ...core.declare import Options, optional, param
-from ...core.errors import DataError
 from ...core.estimator import Estimator, Run
 from ...core.threads import resolve_n_jobs
 from ...data.door import Table, door, read_features
@@ -98,10 +97,9 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
     _door = staticmethod(remembering_container(door(target="numeric")))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "AdaBoostRegressor: every round draws rows, so they have to fit into memory; read the table."
-            )
+        table.require_memory(
+            "AdaBoostRegressor: every round draws rows, so they have to fit into memory; read the table."
+        )
         n = table.n_rows
         y = table.y
         seed = seed_of(self.random_state)

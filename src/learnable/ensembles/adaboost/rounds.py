@@ -209,10 +209,10 @@ def refuse_guessing(owner: str, error: float, learner: str) -> DataError:
 
 Wrong = NDArray[np.uint8]
 
-_CHUNK_ROWS = 2**13
-_MOST_STEPS = 200
-_ARMIJO = 1e-4
-_ACTIVE = 1e-10
+_CHUNK_ROWS = 2**13  # rows of a table of errors at a time
+_MOST_STEPS = 200  # of the search for the best votes, at most
+_ARMIJO = 1e-4  # share of the slope that a step must earn: the usual value
+_ACTIVE = 1e-10  # votes below it count as zero
 #: Steps that lower the gradient, though the loss is flat to the last digit.
 _LAST_STEPS = 3
 #: A removal has to lower the recorded loss by this share: rounding is no reason to remove anybody.

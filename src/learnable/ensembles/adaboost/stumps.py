@@ -204,6 +204,8 @@ def add_votes(X: NDArray[Any], column: NDArray[np.int64], threshold: Array, valu
 
 
 _TASK_ENTRIES = 2**18  # a task of about a millisecond, ten times what handing it to a thread costs
+#: Rows of one task. 50 stumps on 60,000 × 12: 9.7, 9.5, 9.5 and 9.5 ms of processor time with 512, 2,048, 8,192 and
+#: 32,768.
 _CHUNK_ROWS = 2**13
 
 

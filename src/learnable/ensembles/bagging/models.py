@@ -30,7 +30,7 @@ from ...trees.file_layout import require
 from ..draws import Rows, draw_rows
 from .bags import Array, Bagging, BagTable
 
-_MOST_ATTEMPTS = 1000
+_MOST_ATTEMPTS = 1000  # draws of a bag until it holds two classes; then one class is taken
 
 
 class BaggingClassifier(ClassifierMixin, Bagging):

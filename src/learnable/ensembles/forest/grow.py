@@ -51,7 +51,7 @@ from ._kernels import group_by_leaf, leaf_quantiles
 
 Array = NDArray[np.float64]
 
-_CHUNK_ROWS = 4096
+_CHUNK_ROWS = 4096  # rows of one task
 _BITS = 64  # trees whose bags fit into one word per row
 
 
@@ -98,6 +98,8 @@ def _mark_unseen(draw: Draw, members: range) -> NDArray[np.uint64]:
 # training rows, here those the tree was grown on, so that the mean of F is the forest's prediction.
 
 
+#: Rows at a time, which bounds the memory. 4,000 rows and 20 trees: 146, 144, 143 and 144 ms of processor time with
+#: 64, 256, 1,024 and 4,096.
 _QUANTILE_ROWS = 1024
 
 

@@ -20,11 +20,11 @@ from ...data.any_order import add_tile
 # an int64 view of it.
 
 
-TILE: Final = 512
+TILE: Final = 512  # numbers of a buffer between two steps of a formula
 _MAGIC: Final = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole number in the lowest bits
 _MAGIC_BITS: Final = np.int64(0x4338000000000000)
-_LN2_HIGH: Final = 6.93147180369123816490e-01
-_LN2_LOW: Final = 1.90821492927058770002e-10
+_LN2_HIGH: Final = 6.93147180369123816490e-01  # log 2 in two parts: multiples of the first are exact
+_LN2_LOW: Final = 1.90821492927058770002e-10  # the rest of log 2
 _HALF_ROOT: Final = np.int64(0x3FE6A09E << 32)  # the bits of √½
 _MANTISSA: Final = np.int64(0x000FFFFFFFFFFFFF)
 

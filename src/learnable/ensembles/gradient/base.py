@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator, Run
 from ...data.any_order import ledgers_by_group, read_ledger
@@ -36,7 +36,6 @@ from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor
 from ..explain.effects import ExplainedTrees, PredictiveDistribution
 from .distribution import JointQuantiles
-from .doors import boosting_door
 from .driver import Plan, Rounds, boost, describe_descent, stack_values, staged_raw
 from .losses import CLASS_LOSSES, REGRESSION_LOSSES, BoostingLoss, class_loss, regression_loss
 from .settings import (
@@ -48,6 +47,7 @@ from .settings import (
     Part,
     Stopping,
     Watch,
+    boosting_door,
     check_levels,
     class_factors,
     encode,
@@ -131,6 +131,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
     training_loss_: Array = fitted("array", "The mean training loss before the first round and after each.")
     steps_: Array = fitted("array", "Steps ρ.")
     init_: Any = fitted("model or None", "Where the rounds start, if `init` is given.")
+    _tags = tags(sparse=True, allow_nan=True)
 
     # What the subclasses say
 
@@ -216,8 +217,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
         self.n_trees_per_iteration_ = loss.n_outputs
         part, held, stopping = self._parts(table, run)
         if table.classes is None:
-            loss.check_targets(owner, part.y)
-        y = loss.truth(part.y)
+            loss.targets.check(owner, part.y)
+        y = loss.targets.truth(part.y)
         rounds = self._begin(old, part, y, loss)
         watch = None if stopping is None else Watch(self, loss, part, y, held, stopping, rounds, old)
         done = len(rounds.steps)
@@ -248,11 +249,10 @@ class GradientBoosting(ExplainedTrees, Estimator):
     def _parts(self, table: Table, run: Run) -> tuple[Part, Part | None, Stopping | None]:
         """Return the rows to fit on, those that decide when to stop, and the rule for it."""
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(
-                f"{owner}: exact splits need all rows in memory. Use HistGradientBoosting for files and Dask, or pass "
-                "fewer rows."
-            )
+        table.require_memory(
+            f"{owner}: exact splits need all rows in memory. Use HistGradientBoosting for files and Dask, or pass "
+            "fewer rows."
+        )
         whole = Part(table.X, table.y, self._row_weight(table))
         self.n_held_out_ = 0
         given = getattr(self, "_validation", None)
@@ -300,7 +300,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def _start(self, part: Part, y: Array, loss: BoostingLoss) -> tuple[Any, Array]:
         """Return the model of the start, or None, and its scores: (K,) if they are constant, else (K, n)."""
-        return None, loss.start(y, part.w)
+        return None, loss.targets.start(loss, y, part.w)
 
     def _refuse_other_table(self, old: Any, part: Part) -> None:
         owner, total = type(self).__name__, self._n_rounds()
@@ -378,7 +378,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
     def _raw_start(self, X: Any) -> Array:
         raw = np.tile(self.baseline_[:, None], (1, X.shape[0]))
         if self._start_model is not None:
-            raw += self._fitted_loss().scores_of(self._init_output(X))
+            raw += self._fitted_loss().link.scores_of(self._init_output(X))
         return raw
 
     @property
@@ -395,12 +395,6 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trees_") or hasattr(self, "_scores")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _check_loaded(self) -> None:
         if not hasattr(self, "trees_"):
@@ -492,7 +486,7 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes, (n_samples, n_classes)."""
         raw = self._raw(X)
-        return self._fitted_loss().probability(raw)
+        return self._fitted_loss().link.probability(raw)
 
     @available_if(_has_probability)  # type: ignore[untyped-decorator]
     @rowwise
@@ -515,7 +509,7 @@ class BoostedClassifier(NamedScore, ClassifierMixin, GradientBoosting):
     def staged_predict_proba(self, X: Any) -> Iterator[Array]:
         """Yield the probabilities after each round."""
         for raw in self._staged(X):
-            yield self._fitted_loss().probability(raw)
+            yield self._fitted_loss().link.probability(raw)
 
     def _staged(self, X: Any) -> Iterator[Array]:
         check_is_fitted(self, "trees_")
@@ -556,14 +550,14 @@ class BoostedRegressor(NamedScore, RegressorMixin, PredictiveDistribution, Gradi
             New rows; NaN is a missing value.
         """
         raw = self._raw(X)
-        return self._fitted_loss().predict(raw)
+        return self._fitted_loss().link.predict(raw)
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions after each round."""
         check_is_fitted(self, "trees_")
         loss = self._fitted_loss()
         for raw in staged_raw(self, self._read(X)):
-            yield loss.predict(raw.copy())
+            yield loss.link.predict(raw.copy())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R²; of several quantiles, that of the one nearest to the median."""

@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _SLICE = 2.0  # seconds of rounds in a task: handing one over takes about 30 ms
-_POLL = 0.25
+_POLL = 0.25  # seconds between two looks at the workers
 _PATIENCE = 60.0  # seconds without any worker after which a cluster counts as gone
 _TRIES = 5  # attempts without a new round after which the fit gives up
 _RETRIES = 3  # of a partition whose worker died or whose file could not be read

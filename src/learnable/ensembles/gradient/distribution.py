@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import DataError, ParameterError
+from ...data.any_order import ALONE, World
 from ...data.any_order import mean as mean_of
-from ...data.world import ALONE, World
 from ...probability.base import RandomState, Size, Univariate, require
 from ...probability.normal import Normal
-from .losses import BoostingLoss, ends_of
+from .losses import BoostingLoss, Link, Targets, ends_of
 from .quantiles import quantiles_by_leaf
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ from .quantiles import quantiles_by_leaf
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
-_TINY = 1e-300
+_TINY = 1e-300  # whose logarithm is finite
 
 
 class JointQuantiles(BoostingLoss):
@@ -46,37 +46,22 @@ class JointQuantiles(BoostingLoss):
     of (y − rest)/gap with weights w·gap, so that the best s is a weighted quantile: exact, as for a single level.
     """
 
-    smooth = False  # type: ignore[assignment]
-
     def __init__(self, levels: Array) -> None:
-        super().__init__(None)
+        super().__init__(None, JointTargets(), JointLink(self))
         self.levels = np.asarray(levels, dtype=np.float64)
         self.n_outputs = len(levels)
         self.middle = int(np.argmin(np.abs(self.levels - 0.5)))
-        self.smallest = _TINY
-
-    def predict(self, F: Array) -> Array:
-        """Return the quantiles, (n, K), ascending in each row."""
-        return np.ascontiguousarray(self._quantiles(F).T)
-
-    def _quantiles(self, F: Array) -> Array:
-        with np.errstate(over="ignore"):
-            q, c = np.exp(F), self.middle
-        q[c] = F[c]
-        np.cumsum(q[c:], axis=0, out=q[c:])
-        below = -q[:c][::-1]
-        q[:c] = (np.cumsum(below, axis=0) + F[c])[::-1]
-        return q
 
     def value(self, y: Array, F: Array) -> Array:
         """Return the sum over the levels."""
-        r = self._quantiles(F) - y
+        r = quantiles_of(F, self.middle) - y
         tau = self.levels[:, None]
         return np.asarray(np.maximum(-tau * r, (1.0 - tau) * r).sum(axis=0))
 
     def derivatives(self, y: Array, F: Array) -> tuple[Array, Array]:
         """Return the chain rule through the gaps, and h = the gap, the weight that a row has in its leaf."""
-        q, c = self._quantiles(F), self.middle
+        c = self.middle
+        q = quantiles_of(F, c)
         tau = self.levels[:, None]
         slope = np.where(q > y, 1.0 - tau, np.where(q < y, -tau, 0.0))
         g, h = np.empty_like(F), np.exp(F)
@@ -92,7 +77,8 @@ class JointQuantiles(BoostingLoss):
         self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
     ) -> Array:
         """Return the exact step of score k in each leaf; of gaps at most a factor of 20 either way."""
-        q, c = self._quantiles(F), self.middle
+        c = self.middle
+        q = quantiles_of(F, c)
         if k == c:
             moved, gap, sign, tau = q, np.ones(len(y)), 1.0, self.levels
         elif k > c:
@@ -107,17 +93,44 @@ class JointQuantiles(BoostingLoss):
         s = quantiles_by_leaf(np.tile(leaf, lines), n_leaves, t, np.tile(weight, lines), level, world)
         return s if k == c else np.log(np.clip(s, 0.05, 20.0))
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+
+class JointTargets(Targets):
+    """Numbers; the start are their quantiles."""
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the quantiles of all rows; equal ones get a gap of a millionth of the spread."""
         one = np.zeros(len(y), np.int32)
-        q = np.array([quantiles_by_leaf(one, 1, y, w, level, world)[0] for level in self.levels])
+        q = np.array([quantiles_by_leaf(one, 1, y, w, level, world)[0] for level in loss.levels])
         low, high = ends_of(y, world)
         least = max(1e-6 * (high - low), _TINY)
-        F, c = np.empty(len(q)), self.middle
+        F = np.empty(len(q))
+        c = loss.middle
         F[c] = q[c]
         F[c + 1 :] = np.log(np.maximum(np.diff(q[c:]), least))
         F[:c] = np.log(np.maximum(np.diff(q[: c + 1]), least))
         return F
+
+
+class JointLink(Link):
+    """From the middle quantile and the logarithms of the gaps to all quantiles."""
+
+    def __init__(self, loss: JointQuantiles) -> None:
+        self.loss = loss
+
+    def predict(self, F: Array) -> Array:
+        """Return the quantiles, (n, K), ascending in each row."""
+        return np.ascontiguousarray(quantiles_of(F, self.loss.middle).T)
+
+
+def quantiles_of(F: Array, c: int) -> Array:
+    """Return the quantiles, (K, n), of scores whose line c is the middle one."""
+    with np.errstate(over="ignore"):
+        q = np.exp(F)
+    q[c] = F[c]
+    np.cumsum(q[c:], axis=0, out=q[c:])
+    below = -q[:c][::-1]
+    q[:c] = (np.cumsum(below, axis=0) + F[c])[::-1]
+    return q
 
 
 class QuantileDistribution(Univariate):
@@ -260,11 +273,11 @@ def largest(y: Array, world: World) -> float:
 class NormalScale(BoostingLoss):
     """Minus the log-likelihood of N(F₀, e^{2F₁}), without the constant; two scores per row."""
 
-    smooth = True  # type: ignore[assignment]
     n_outputs = 2
 
     def __init__(self) -> None:
-        super().__init__(None)
+        super().__init__(None, NormalTargets(), MeanLink())
+        self.smooth = True
 
     @np.errstate(over="ignore")
     def value(self, y: Array, F: Array) -> Array:
@@ -279,20 +292,28 @@ class NormalScale(BoostingLoss):
         u = r * r * precision
         return np.stack([r * precision, 1.0 - u]), np.stack([precision, 1.0 + u])
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+
+class NormalTargets(Targets):
+    """Numbers whose squares are finite; the start is their mean and the logarithm of their spread."""
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the mean and the logarithm of the standard deviation, which is not zero."""
         mean = mean_of(y, w, world)
         std = float(np.sqrt(mean_of(np.square(y - mean), w, world)))
         return np.array([mean, np.log(max(std, 1e-9 * largest(y, world), 1e-150))])
 
-    def predict(self, F: Array) -> Array:
-        """Return the mean."""
-        return np.ascontiguousarray(F[0])
-
-    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
+    def check(self, owner: str, y: Array, world: World = ALONE) -> None:
         """Raise DataError where squares overflow."""
         if largest(y, world) > 1e150:
             raise DataError(f"{owner}: loss='normal' squares the targets, which reach 1e150; rescale them.")
+
+
+class MeanLink(Link):
+    """Predictions are the mean."""
+
+    def predict(self, F: Array) -> Array:
+        """Return the mean."""
+        return np.ascontiguousarray(F[0])
 
 
 def predict_dist(model: Any, X: Any) -> Univariate:

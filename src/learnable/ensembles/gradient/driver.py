@@ -33,13 +33,12 @@ from scipy.optimize import minimize_scalar
 
 from ...core.estimator import Run
 from ...core.threads import Background, TaskTeam, resolve_n_jobs
-from ...data.any_order import LEDGER, mean, read_ledger, sums_by_group, total
-from ...data.world import ALONE, World
+from ...data.any_order import ALONE, LEDGER, World, mean, read_ledger, sums_by_group, total
 from ...trees._random import tree_seed
 from ...trees.growth import Grown, GrowthStopped
 from ...trees.layout import Trees
 from ._kernels import BLOCK, CLASSES, add_leaves, evaluate_classes, evaluate_scores
-from .losses import BoostingLoss
+from .losses import BoostingLoss, prepare
 
 # --------------------------------------------------------------------------------------------------------------------
 # How far a round may go: bounded Newton steps, and no rise of the training loss.
@@ -117,7 +116,7 @@ class Descent:
         self.weight, self.rows, self.start = weight, rows, start
         self.scale = trace[0]
         # Huber's δ is new in each round, so that the last entry of the trace is of another loss.
-        self.before = self._mean(start) if self.loss.moving else trace[-1]
+        self.before = self._mean(start) if self.loss.moving is not None else trace[-1]
 
     def broken(self, F: Array, after: float) -> bool:
         """Tell whether scores F, whose mean loss is `after`, are worse than those before the round."""
@@ -125,13 +124,13 @@ class Descent:
             return False
         if self.rows is None:
             return True
-        if self.loss.moving:
-            self.loss.prepare(self.y, self.start, self.w, self.world)
+        if self.loss.moving is not None:
+            prepare(self.loss, self.y, self.start, self.w, self.world)
         return rises(self._drawn(self.start), self._drawn(F), self.scale)
 
     def damped(self, F: Array, move: Callable[[float], None], rho: float) -> float:
         """Return the largest of ρ/2, ρ/4, … that keeps the law, or zero; F has moved by it."""
-        self.loss.prepare(self.y, self.start, self.w, self.world)  # δ of this round
+        prepare(self.loss, self.y, self.start, self.w, self.world)  # δ of this round
         for _ in range(_HALVINGS):
             rho /= 2.0
             move(rho)
@@ -227,7 +226,7 @@ class Evaluator:
         kind, y, w = self.loss.fused, self.y, self._w
         if kind is None:
             value = mean_loss(self.loss, y, F, self.w, self.world)
-            self.loss.prepare(y, F, self.w, self.world)
+            prepare(self.loss, y, F, self.w, self.world)
             self.g, self.h = self.loss.derivatives(y, F)
             return value
         if kind == CLASSES:
@@ -352,7 +351,7 @@ def boost(
     evaluate = Evaluator(loss, y, w, resolve_n_jobs(run.n_jobs), world, empty)
 
     def loop() -> None:
-        loss.prepare(y, rounds.F, w, world)
+        prepare(loss, y, rounds.F, w, world)
         now = evaluate(rounds.F)
         if not rounds.losses:
             rounds.losses.append(now)

@@ -80,19 +80,21 @@ def constant_start(model: Any) -> Any:
     loss = model._fitted_loss()
     before = np.asarray(model.baseline_, dtype=np.float64)[:, None]
     if model._classes:
-        if not loss.has_probability:
+        if not loss.link.has_probability:
             return None
         K = len(model.classes_)
         prior = DummyClassifier(strategy="prior")
-        return prior.fit(np.zeros((K, model.n_features_in_)), model.classes_, sample_weight=loss.probability(before)[0])
-    if np.ndim(loss.predict(before)) != 1:
+        return prior.fit(
+            np.zeros((K, model.n_features_in_)), model.classes_, sample_weight=loss.link.probability(before)[0]
+        )
+    if np.ndim(loss.link.predict(before)) != 1:
         return None  # several quantiles at once: scikit-learn has no such model
     levels = {"absolute_error": 0.5, "huber": 0.5, "quantile": model.alpha}
     if model.loss in levels:
         constant = DummyRegressor(strategy="quantile", quantile=float(levels[model.loss]))
     else:
         constant = DummyRegressor(strategy="mean")
-    return constant.fit(np.zeros((1, model.n_features_in_)), loss.predict(before))
+    return constant.fit(np.zeros((1, model.n_features_in_)), loss.link.predict(before))
 
 
 class Observer:
@@ -341,7 +343,7 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
 
     def _start(self, part: Part, y: Array, loss: BoostingLoss) -> tuple[Any, Array]:
         if self.init is None:
-            return None, loss.start(y, part.w)
+            return None, loss.targets.start(loss, y, part.w)
         if isinstance(self.init, str):
             return None, np.zeros(loss.n_outputs)
         if self._classes and not hasattr(self.init, "predict_proba"):
@@ -362,7 +364,7 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
                 f"{type(self).__name__}: The initial estimator {type(self.init).__name__} does not support sample "
                 f"weights: {error}"
             ) from error
-        return model, loss.scores_of(self._init_output(part.X))
+        return model, loss.link.scores_of(self._init_output(part.X))
 
     def _finish(self, rounds: Rounds, loss: BoostingLoss, old: Any) -> None:
         """Show scikit-learn's figures: losses after each round, twice as large for squares and log-odds."""

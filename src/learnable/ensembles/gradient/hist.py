@@ -27,11 +27,10 @@ from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Option
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...core.threads import BarrierTeam, resolve_n_jobs
-from ...data.any_order import count
+from ...data.any_order import ALONE, World, count
 from ...data.dask_blocks import DaskBlocks, current_client
 from ...data.door import Table
 from ...data.mapped import MappedArrays
-from ...data.world import ALONE, World
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
 from ...trees.growth import Grown, GrowthRule
@@ -391,6 +390,8 @@ class HistBoosting(GradientBoosting):
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.in_memory and isinstance(table.blocks, DaskBlocks) and current_client() is not None:
             certificate = self._fit_on_cluster(table, run)
+        elif table.in_memory:
+            certificate = super()._fit(table, run)
         else:
             with MappedArrays(type(self).__name__) as self._arrays:
                 try:

@@ -1,4 +1,8 @@
-"""What a boosting round asks of a loss: a start, derivatives, the best value of a leaf, the link to predictions.
+"""What a boosting round asks of a loss, in three parts of three methods each.
+
+    `BoostingLoss`     value, derivatives, best value of a leaf
+    `Targets`          their form, which ones are refused, the constant that fits them best
+    `Link`             predictions and probabilities of scores, and scores of predictions
 
 The scores of the n rows are F, an array (K, n): one line an output. With V the loss, w the weights of the rows,
 
@@ -23,8 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit, softmax
 
 from ...core.errors import DataError, ParameterError
-from ...data.any_order import counts_by_group, mean, sums_by_group
-from ...data.world import ALONE, World
+from ...data.any_order import ALONE, World, counts_by_group, mean, sums_by_group
 from ...risk.losses import (
     AbsoluteLoss,
     ExponentialLoss,
@@ -44,45 +47,70 @@ Ids = NDArray[np.int32]
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "normal")
 CLASS_LOSSES = ("log_loss", "exponential")
 
-_TINY = 1e-300
+_TINY = 1e-300  # whose logarithm and inverse are finite
+
+
+class Targets:
+    """What a loss asks of its targets: their form, which ones it refuses, and the constant that fits them best."""
+
+    def truth(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the targets as the loss wants them."""
+        return np.asarray(y, dtype=np.float64)
+
+    def check(self, owner: str, y: Array, world: World = ALONE) -> None:
+        """Raise DataError unless the loss is defined for the targets."""
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
+        """Return the best constant scores, (K,)."""
+        one = np.zeros(len(y), np.int32)
+        return np.asarray(loss.best_leaf_values(0, one, 1, y, np.zeros((1, len(y))), w, world))
+
+
+class Link:
+    """What scores F, (K, n), say in the units of the targets. Here they are predictions themselves."""
+
+    has_probability = False  #: whether scores stand for probabilities of the classes
+
+    def predict(self, F: Array) -> Array:
+        """Return the predictions on the scale of the targets."""
+        return np.asarray(F[0])
+
+    def probability(self, F: Array) -> Array:
+        """Return the probabilities of the classes, (n, K)."""
+        raise TypeError(f"{type(self).__name__} knows no probabilities")
+
+    def scores_of(self, predicted: Array) -> Array:
+        """Return the scores that stand for predictions or probabilities; the inverse of the link."""
+        return np.asarray(predicted, dtype=np.float64).reshape(1, -1)
 
 
 class BoostingLoss:
-    """Base: one score per row, a loss object of `risk.losses` or one like it.
+    """V of each row, its derivatives, and the best value of a leaf; base: one score, a loss of `risk.losses`.
 
     Parameters
     ----------
     loss : object
         Has `value(y, z)` and `gradient(y, z)`; `curvature(y, z)` if it is smooth; `predict(z)`, `probability(z)`.
-    margin : bool
-        Whether targets are class codes 0, 1 that the loss wants as ∓1.
+    targets : Targets
+        Their form, and the start.
+    link : Link or None
+        From scores to predictions; None: as the loss says.
+    fused : int or None
+        Which kernel computes derivatives and losses in one pass.
     """
 
     n_outputs = 1
-    fused: int | None = None  #: which kernel computes derivatives and losses in one pass
-    logarithmic = False  #: whether scores are logarithms (of odds, of means), on which Newton's steps need a bound
-    moving = False  #: whether `prepare` changes the loss from round to round
+    moving: float | None = None  #: the quantile of |y − F| that is Huber's δ in each round (`prepare`)
 
-    def __init__(self, loss: Any, margin: bool = False) -> None:
-        self.loss, self.margin = loss, margin
+    def __init__(self, loss: Any, targets: Targets, link: Link | None = None, fused: int | None = None) -> None:
+        self.loss = loss
+        self.targets = targets
+        self.link = OwnLink(loss) if link is None else link
+        self.fused = fused
+        #: Whether leaves get Newton's step.
+        self.smooth = hasattr(loss, "curvature")
+        #: Whether scores are logarithms (of odds, of means), on which Newton's steps need a bound.
         self.logarithmic = isinstance(loss, (LogisticLoss, PoissonLoss, GammaLoss))
-
-    @property
-    def smooth(self) -> bool:
-        """Whether leaves get Newton's step."""
-        return hasattr(self.loss, "curvature")
-
-    @property
-    def has_probability(self) -> bool:
-        """Whether scores stand for probabilities of the classes."""
-        return hasattr(self.loss, "probability")
-
-    def truth(self, y: NDArray[Any]) -> Array:
-        """Return the targets as the loss wants them."""
-        return np.where(y == 1, 1.0, -1.0) if self.margin else np.asarray(y, dtype=np.float64)
-
-    def prepare(self, y: Array, F: Array, w: Array | None, world: World = ALONE) -> None:
-        """Adapt to the scores at the beginning of a round; Huber's δ follows the residuals."""
 
     def value(self, y: Array, F: Array) -> Array:
         """Return V of each row."""
@@ -94,11 +122,6 @@ class BoostingLoss:
         if not self.smooth:
             return g, np.ones_like(g)
         return g, np.asarray(self.loss.curvature(y, F[0]), dtype=np.float64)[None]
-
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
-        """Return the best constant scores, (K,)."""
-        one = np.zeros(len(y), np.int32)
-        return self.best_leaf_values(0, one, 1, y, np.zeros((1, len(y))), w, world)
 
     def best_leaf_values(
         self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
@@ -113,21 +136,13 @@ class BoostingLoss:
 
         return bisect(slope, n_leaves)
 
-    def predict(self, F: Array) -> Array:
-        """Return the predictions on the scale of the targets."""
-        return np.asarray(self.loss.predict(F[0]) if hasattr(self.loss, "predict") else F[0])
 
-    def probability(self, F: Array) -> Array:
-        """Return the probabilities of the two classes, (n, 2)."""
-        p = np.asarray(self.loss.probability(F[0]))
-        return np.column_stack([1.0 - p, p])
-
-    def scores_of(self, predicted: Array) -> Array:
-        """Return the scores that stand for predictions or probabilities; the inverse of the link."""
-        return np.asarray(predicted, dtype=np.float64).reshape(1, -1)
-
-    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
-        """Raise DataError unless the loss is defined for the targets."""
+def prepare(loss: BoostingLoss, y: Array, F: Array, w: Array | None, world: World = ALONE) -> None:
+    """Adapt a loss to the scores at the beginning of a round: Huber's δ follows the residuals."""
+    if loss.moving is not None:
+        one = np.zeros(len(y), np.int32)
+        delta = float(quantiles_by_leaf(one, 1, np.abs(y - F[0]), w, loss.moving, world)[0])
+        loss.loss = HuberLoss(max(delta, _TINY))
 
 
 def ends_of(y: Array, world: World = ALONE) -> tuple[float, float]:
@@ -165,19 +180,26 @@ def centred_log(shares: Array) -> Array:
     return np.ascontiguousarray((z - z.mean(axis=1, keepdims=True)).T)
 
 
+# --------------------------------------------------------------------------------------------------------------------
+# Numbers as targets.
+
+
 class Squared(BoostingLoss):
     """½(y − F)²; the start is the mean."""
 
     def __init__(self) -> None:
-        super().__init__(SquaredLoss())
-        self.fused = _kernels.SQUARED
+        super().__init__(SquaredLoss(), SquaredTargets(), Link(), _kernels.SQUARED)
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+
+class SquaredTargets(Targets):
+    """Numbers whose squares are finite; the start is their mean."""
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the mean, without overflow."""
         scale = float(world.most(np.array([np.abs(y).max(initial=0.0)]))[0]) or 1.0
         return np.array([mean(y / scale, w, world) * scale])
 
-    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
+    def check(self, owner: str, y: Array, world: World = ALONE) -> None:
         """Refuse what has no finite squares."""
         low, high = ends_of(y, world)
         spread = high / 2 - low / 2
@@ -189,7 +211,7 @@ class Quantile(BoostingLoss):
     """Pinball or absolute loss: starts and leaves are quantiles of the residuals."""
 
     def __init__(self, level: float, absolute: bool = False) -> None:
-        super().__init__(AbsoluteLoss() if absolute else QuantileLoss(level))
+        super().__init__(AbsoluteLoss() if absolute else QuantileLoss(level), Targets(), Link())
         self.level = level
 
     def best_leaf_values(
@@ -205,22 +227,10 @@ class Huber(BoostingLoss):
     The start is the median; a leaf has the median of its residuals plus the mean of what is left, clipped to ±δ.
     """
 
-    moving = True
-
     def __init__(self, level: float) -> None:
-        super().__init__(HuberLoss())
-        self.level = level
-
-    @property
-    def smooth(self) -> bool:
-        """Leaves have a formula of their own."""
-        return False
-
-    def prepare(self, y: Array, F: Array, w: Array | None, world: World = ALONE) -> None:
-        """Set δ."""
-        one = np.zeros(len(y), np.int32)
-        delta = float(quantiles_by_leaf(one, 1, np.abs(y - F[0]), w, self.level, world)[0])
-        self.loss = HuberLoss(max(delta, _TINY))
+        super().__init__(HuberLoss(), MedianTargets(), Link())
+        self.smooth = False  # leaves have a formula of their own
+        self.moving = level
 
     def best_leaf_values(
         self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
@@ -233,7 +243,11 @@ class Huber(BoostingLoss):
         total = sums_by_group(leaf, rest if w is None else rest * w, n_leaves, world)
         return middle + total / np.where(weight > 0, weight, 1.0)
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+
+class MedianTargets(Targets):
+    """Numbers; the start is their median."""
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the median."""
         return quantiles_by_leaf(np.zeros(len(y), np.int32), 1, y, w, 0.5, world)
 
@@ -242,19 +256,22 @@ class Deviance(BoostingLoss):
     """Poisson or gamma deviance of a mean e^F."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(PoissonLoss() if name == "poisson" else GammaLoss())
-        self.name = name
-        self.fused = _kernels.POISSON if name == "poisson" else _kernels.GAMMA
+        loss = PoissonLoss() if name == "poisson" else GammaLoss()
+        fused = _kernels.POISSON if name == "poisson" else _kernels.GAMMA
+        super().__init__(loss, PositiveTargets(name), LogLink(loss), fused)
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+
+class PositiveTargets(Targets):
+    """Counts or positive numbers; the start is the logarithm of their mean."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the logarithm of the mean."""
         return np.log([max(mean(y, w, world), _TINY)])
 
-    def scores_of(self, predicted: Array) -> Array:
-        """Return log μ."""
-        return np.log(np.maximum(np.asarray(predicted, dtype=np.float64), _TINY)).reshape(1, -1)
-
-    def check_targets(self, owner: str, y: Array, world: World = ALONE) -> None:
+    def check(self, owner: str, y: Array, world: World = ALONE) -> None:
         """Refuse negative counts, or none at all; gamma's targets are positive."""
         low, high = ends_of(y, world)
         bad = low < 0 or high <= 0 if self.name == "poisson" else low <= 0
@@ -266,29 +283,66 @@ class Deviance(BoostingLoss):
             )
 
 
-class TwoClasses(BoostingLoss):
-    """Logistic (scores are log-odds) or exponential loss (half of them)."""
+class OwnLink(Link):
+    """What a loss of `risk.losses`, or one that the user brings, says of its scores."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(LogisticLoss() if name == "log_loss" else ExponentialLoss(), margin=True)
-        self.factor = 1.0 if name == "log_loss" else 0.5
-        self.fused = _kernels.LOGISTIC if name == "log_loss" else _kernels.EXPONENTIAL
+    def __init__(self, loss: Any) -> None:
+        self.loss = loss
+        self.has_probability = hasattr(loss, "probability")
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+    def predict(self, F: Array) -> Array:
+        """Return what the loss says; scores themselves where it says nothing."""
+        return np.asarray(self.loss.predict(F[0]) if hasattr(self.loss, "predict") else F[0])
+
+    def probability(self, F: Array) -> Array:
+        """Return the probabilities of the two classes, (n, 2)."""
+        p = np.asarray(self.loss.probability(F[0]))
+        return np.column_stack([1.0 - p, p])
+
+
+class LogLink(OwnLink):
+    """Scores are logarithms of means."""
+
+    def scores_of(self, predicted: Array) -> Array:
+        """Return log μ."""
+        return np.log(np.maximum(np.asarray(predicted, dtype=np.float64), _TINY)).reshape(1, -1)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Classes as targets.
+
+
+class SignTargets(Targets):
+    """Class codes 0, 1 that the loss wants as ∓1."""
+
+    def truth(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the signs."""
+        return np.where(y == 1, 1.0, -1.0)
+
+
+class OddsTargets(SignTargets):
+    """The same; the start is the logarithm of the odds times a factor."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the log-odds, or half of them."""
         p = mean(y > 0, w, world)
         return np.array([self.factor * logit(np.clip(p, 1e-15, 1 - 1e-15))])
+
+
+class OddsLink(OwnLink):
+    """Scores are log-odds times a factor."""
+
+    def __init__(self, loss: Any, factor: float) -> None:
+        super().__init__(loss)
+        self.factor = factor
 
     def scores_of(self, predicted: Array) -> Array:
         """Return the (half) log-odds of probabilities (n, 2)."""
         eps = np.finfo(np.float64).eps
         return self.factor * logit(np.clip(predicted[:, 1], eps, 1 - eps))[None]
-
-    def best_leaf_values(
-        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
-    ) -> Array:
-        """Return the minimisers; of leaves with one class only, whose loss has none, ±4."""
-        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w, world), -4.0, 4.0)
 
     def probability(self, F: Array) -> Array:
         """Return both probabilities, each with its own digits."""
@@ -296,7 +350,25 @@ class TwoClasses(BoostingLoss):
         return np.column_stack([expit(-z), expit(z)])
 
 
-class Softmax(BoostingLoss):
+class _ClassLoss(BoostingLoss):
+    def best_leaf_values(
+        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
+    ) -> Array:
+        """Return the minimisers; of leaves with one class only, whose loss has none, ±4."""
+        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w, world), -4.0, 4.0)
+
+
+class TwoClasses(_ClassLoss):
+    """Logistic (scores are log-odds) or exponential loss (half of them)."""
+
+    def __init__(self, name: str) -> None:
+        loss = LogisticLoss() if name == "log_loss" else ExponentialLoss()
+        self.factor = 1.0 if name == "log_loss" else 0.5
+        fused = _kernels.LOGISTIC if name == "log_loss" else _kernels.EXPONENTIAL
+        super().__init__(loss, OddsTargets(self.factor), OddsLink(loss, self.factor), fused)
+
+
+class Softmax(_ClassLoss):
     """Cross-entropy of K classes; h = K/(K − 1)·p(1 − p).
 
     The factor is Friedman's: the K trees of a round move together, and the diagonal p(1 − p) alone leaves out what
@@ -304,17 +376,10 @@ class Softmax(BoostingLoss):
     """
 
     def __init__(self, n_classes: int) -> None:
-        super().__init__(None)
+        super().__init__(None, CodeTargets(), SoftmaxLink(), _kernels.CLASSES)
         self.n_outputs = n_classes
-        self.fused = _kernels.CLASSES
         self.logarithmic = True
-
-    smooth = True  # type: ignore[assignment]
-    has_probability = True  # type: ignore[assignment]
-
-    def truth(self, y: NDArray[Any]) -> NDArray[Any]:  # type: ignore[override]
-        """Return the class codes."""
-        return np.asarray(y, dtype=np.int64)
+        self.smooth = True
 
     def value(self, y: Array, F: Array) -> Array:
         """Return −log p_y."""
@@ -327,20 +392,28 @@ class Softmax(BoostingLoss):
         p[y.astype(np.int64), np.arange(F.shape[1])] -= 1.0
         return p, h
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+
+class CodeTargets(Targets):
+    """Class codes; the start are the logarithms of their shares."""
+
+    def truth(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the class codes."""
+        return np.asarray(y, dtype=np.int64)
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return the logarithms of the shares of the classes, their mean zero."""
         codes = y.astype(np.int64)
         if w is None:
-            shares = counts_by_group(codes, self.n_outputs, world).astype(np.float64)
+            shares = counts_by_group(codes, loss.n_outputs, world).astype(np.float64)
         else:
-            shares = sums_by_group(codes, w, self.n_outputs, world)
+            shares = sums_by_group(codes, w, loss.n_outputs, world)
         return centred_log(shares[None])[:, 0]
 
-    def best_leaf_values(
-        self, k: int, leaf: Ids, n_leaves: int, y: Array, F: Array, w: Array | None, world: World = ALONE
-    ) -> Array:
-        """Return the minimisers; where there is none, ±4."""
-        return np.clip(super().best_leaf_values(k, leaf, n_leaves, y, F, w, world), -4.0, 4.0)
+
+class SoftmaxLink(Link):
+    """Scores are logarithms of probabilities, up to a constant per row."""
+
+    has_probability = True
 
     def predict(self, F: Array) -> Array:
         """Return the most probable class."""
@@ -355,15 +428,13 @@ class Softmax(BoostingLoss):
         return centred_log(predicted)
 
 
-class CustomClasses(Softmax):
+class CustomClasses(_ClassLoss):
     """A loss of K > 2 classes that the user brings: rows of scores (n, K), truth in codes."""
 
     def __init__(self, loss: Any, n_classes: int) -> None:
-        super().__init__(n_classes)
-        self.loss, self.fused = loss, None
+        super().__init__(loss, CustomTargets(), CustomLink(loss))
+        self.n_outputs = n_classes
         self.logarithmic = False
-        self.smooth = hasattr(loss, "curvature")  # type: ignore[misc]
-        self.has_probability = hasattr(loss, "probability")  # type: ignore[misc]
 
     def value(self, y: Array, F: Array) -> Array:
         """Return V of each row."""
@@ -376,9 +447,21 @@ class CustomClasses(Softmax):
         h = np.asarray(self.loss.curvature(y, z), dtype=np.float64).T if self.smooth else np.ones_like(g)
         return g, np.ascontiguousarray(h)
 
-    def start(self, y: Array, w: Array | None, world: World = ALONE) -> Array:
+
+class CustomTargets(CodeTargets):
+    """Class codes of a loss that the user brings, of which the best constant is not known."""
+
+    def start(self, loss: Any, y: Array, w: Array | None, world: World = ALONE) -> Array:
         """Return zeros."""
-        return np.zeros(self.n_outputs)
+        return np.zeros(loss.n_outputs)
+
+
+class CustomLink(SoftmaxLink):
+    """What a loss of several classes that the user brings says of its scores."""
+
+    def __init__(self, loss: Any) -> None:
+        self.loss = loss
+        self.has_probability = hasattr(loss, "probability")
 
     def probability(self, F: Array) -> Array:
         """Return what the loss says."""
@@ -388,7 +471,7 @@ class CustomClasses(Softmax):
 def regression_loss(owner: str, loss: Any, level: Any) -> BoostingLoss:
     """Return the loss that a regressor names; `level` is a quantile, several, or None."""
     if not isinstance(loss, str):
-        return BoostingLoss(loss)
+        return BoostingLoss(loss, Targets())
     if loss == "quantile":
         if level is None:
             raise ParameterError(f"{owner}: loss='quantile' needs a level; got quantile=None. Set quantile=0.5.")
@@ -416,7 +499,7 @@ def regression_loss(owner: str, loss: Any, level: Any) -> BoostingLoss:
 def class_loss(owner: str, loss: Any, n_classes: int) -> BoostingLoss:
     """Return the loss that a classifier names, for this many classes."""
     if not isinstance(loss, str):
-        return BoostingLoss(loss, margin=True) if n_classes == 2 else CustomClasses(loss, n_classes)
+        return BoostingLoss(loss, SignTargets()) if n_classes == 2 else CustomClasses(loss, n_classes)
     if n_classes == 2:
         return TwoClasses(loss)
     if loss == "exponential":

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.world import ALONE, World
+from ...data.any_order import ALONE, World
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.int32]

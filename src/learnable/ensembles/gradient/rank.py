@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...core.estimator import Run
+from ...data.any_order import World
 from ...data.arrays import bound_infinity
 from ...data.dask_blocks import Reader
 from ...data.sockets import PartLostError, SocketWorld, listen
-from ...data.world import World
 from ...trees.histogram.bins import BinnedTable, Bins
 from ...trees.histogram.walker import CodeWalker
 from ...trees.layout import Trees
@@ -171,9 +171,9 @@ class RankFit:
         model, world = self.model, self.world
         self.loss = model._loss(job.n_classes)
         if not job.n_classes:
-            self.loss.check_targets(type(model).__name__, part.y, world)
-        self.y, self.w = self.loss.truth(part.y), part.w
-        start = self.loss.start(self.y, part.w, world) if kept.baseline is None else kept.baseline
+            self.loss.targets.check(type(model).__name__, part.y, world)
+        self.y, self.w = self.loss.targets.truth(part.y), part.w
+        start = self.loss.targets.start(self.loss, self.y, part.w, world) if kept.baseline is None else kept.baseline
         model.baseline_ = start
         F = np.repeat(start[:, None], len(self.y), axis=1)
         self.rounds = Rounds(F, [], list(kept.steps), list(kept.losses), list(kept.outside))

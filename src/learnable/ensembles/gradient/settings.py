@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from copy import copy
 from numbers import Integral
 from typing import Any, Final, NamedTuple
@@ -16,11 +17,11 @@ from sklearn.utils.class_weight import compute_sample_weight
 from ...core.declare import Matches, Number, Options, optional
 from ...core.errors import DataError, ParameterError
 from ...core.threads import resolve_n_jobs
-from ...data.any_order import mean
+from ...data.any_order import ALONE, World, mean
 from ...data.arrays import as_array
-from ...data.door import is_frame
+from ...data.door import Table, door, is_dask, is_dask_frame, is_external, is_frame, take_named_columns
 from ...data.frames import open_frame, read_series
-from ...data.world import ALONE, World
+from ...data.sources import open_files, read_files
 from ...trees.file_layout import require
 from ...trees.histogram.walker import CodeWalker
 from ...trees.layout import Trees
@@ -199,7 +200,7 @@ class Watch:
         kept = old is not None and len(getattr(old, "train_score_", ())) > self.first
         self.train_scores = old.train_score_[: self.first + 1].tolist() if kept else []
         self.scores = old.validation_score_[: self.first + 1].tolist() if kept else []
-        self.y_held = np.empty(0) if held is None else loss.truth(held.y)
+        self.y_held = np.empty(0) if held is None else loss.targets.truth(held.y)
         self.walker = CodeWalker(held.X.binned) if held is not None and hasattr(held.X, "binned") else None
         if held is not None:
             self.F = (old if old is not None else model)._raw_start(held.X)
@@ -268,6 +269,42 @@ def take_rows(part: Part, rows: NDArray[np.int64]) -> Part:
 #
 # Values may be numbers or strings. The levels are the distinct values of the fit, sorted; what is missing, negative
 # or was never seen has the code NaN and takes a split's branch of missing values.
+
+
+def boosting_door(target: Any) -> Callable[..., Table]:
+    """Return a door that turns categories into codes first."""
+    doors = {infinite: door(target=target, sparse=True, missing=True, infinite=infinite) for infinite in (False, True)}
+
+    def read(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+        owner = type(estimator).__name__
+        inner = doors[estimator._infinite]
+        if is_external(X):
+            from .external_levels import find_categories, use_levels  # here, because these need the levels below
+
+            files = None if is_dask(X) else open_files(owner, X)
+            if files is None or not files.is_small():
+                table = inner(estimator, X if files is None else files, y, sample_weight, run)
+                mask = find_categories(owner, estimator.categorical_features, table.blocks, _types_of(X, files))
+                estimator.is_categorical_ = mask
+                estimator.levels_ = None if mask is None else use_levels(owner, table.blocks, mask)
+                return table
+            X = read_files(owner, files)
+        X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
+        mask = categorical_columns(owner, estimator.categorical_features, X)
+        estimator.is_categorical_ = mask
+        estimator.levels_ = None if mask is None else find_levels(owner, X, mask)
+        if mask is not None:
+            X = encode(owner, X, mask, estimator.levels_)
+        return inner(estimator, X, y, sample_weight, run)
+
+    return read
+
+
+def _types_of(X: Any, files: Any) -> dict[str, Any] | None:
+    """Return the types of the columns of a Dask frame or of files."""
+    if files is not None:
+        return {name: files.schema.field(name).type for name in files.columns}
+    return dict(X.dtypes) if is_dask_frame(X) else None
 
 
 def categorical_columns(owner: str, given: Any, X: Any) -> NDArray[np.bool_] | None:

@@ -35,7 +35,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, fitted, optional, param
+from ...core.declare import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, fitted, optional, param, tags
 from ...core.errors import DataError
 from ...core.estimator import Estimator, Run
 from ...data.door import Table, door, read_features
@@ -134,13 +134,13 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     _door = staticmethod(door(target="classes", sparse=True))
 
     stumps_: Stumps | None = fitted("Stumps or None", "The weak learners, if they are stumps.")
+    _tags = tags(sparse=True, multi_class=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "BoostByMajority: rows are drawn one by one, so they have to fit into memory; use fit_oracle with a "
-                "function that returns rows, or take a sample."
-            )
+        table.require_memory(
+            "BoostByMajority: rows are drawn one by one, so they have to fit into memory; use fit_oracle with a "
+            "function that returns rows, or take a sample."
+        )
         self.classes_ = np.asarray(table.classes)
         if len(self.classes_) > 2:
             raise DataError(
@@ -274,12 +274,6 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
             type(getattr(self, "root_", None)) is int and -2 <= self.root_ < W + len(self.votes_),
             f"{owner}: root_ must be one of the hypotheses",
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
 
 
 def n_levels(epsilon: float, gamma: float) -> int:

@@ -174,7 +174,7 @@ class OracleExamples(Examples):
 
 Error = TypeVar("Error", float, Array)
 
-_VOTE = 2**40
+_VOTE = 2**40  # number of the first vote: hypotheses have smaller ones
 _BATCH = 2**14  # examples that a filter asks for at once, at most
 
 

@@ -21,6 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import (
+    FLOATS,
     N_JOBS,
     RANDOM_STATE,
     Declared,
@@ -31,11 +32,11 @@ from ...core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import refuse_extreme_sizes
-from ...data.door import read_features
+from ...data.door import read_features, refuse_extreme_sizes
 from ...risk.kernels import FunctionKernel, Kernel, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ..representer import KernelChoice, finite_diagonal, is_given, kernel_of
@@ -54,15 +55,10 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
     random_state: Any = param(RANDOM_STATE, "Draws the landmarks, or W and b.", default=None)
 
     n_features_in_: int = fitted("int", "Number of columns.")
+    _tags = tags(sparse=True, preserves_dtype=FLOATS)
 
     def _check_loaded(self) -> None:
         check_fitted(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _generator(self) -> Any:
         """Return what draws: a Generator as it is, else scikit-learn's RandomState of this seed."""
@@ -104,6 +100,7 @@ class Nystroem(KernelChoice, _Features):
     normalization_: Array = fitted(
         "(n_landmarks, n_landmarks)", "K(m, m)^−½; eigenvalues that are zero up to rounding are left out."
     )
+    _tags = tags(pairwise=lambda model: is_given(model))
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Draw the landmarks and take the root of their kernel matrix.
@@ -200,11 +197,6 @@ class Nystroem(KernelChoice, _Features):
         kernel = self._kernel_of(self.n_features_in_)
         found = kernel.products(table, self.normalization_, self.components_, n_jobs=self.n_jobs)
         return found.astype(table.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_given(self)
-        return tags
 
     @property
     def _n_features_out(self) -> int:

@@ -22,12 +22,23 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, optional, param
+from ...core.declare import (
+    FLOATS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Boolean,
+    Number,
+    Options,
+    fitted,
+    optional,
+    param,
+    tags,
+)
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Estimator, Run
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import refuse_extreme_sizes
-from ...data.door import Table, read_features
+from ...data.door import Table, read_features, refuse_extreme_sizes
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator, product_by_rows
 from ..representer import NAMED_KERNEL, KernelChoice, finite_diagonal, is_given, kernel_of, memory_door, training_points
@@ -35,7 +46,7 @@ from ..ridge.systems import solve_dense
 
 Array = NDArray[np.float64]
 
-_EPSILON = 2.0**-52
+_EPSILON = 2.0**-52  # distance from one to the next float64
 
 
 def _symmetric(centred: Array, size: float) -> Array:
@@ -114,6 +125,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
     _remedy = "raise max_iter, or use eigen_solver='dense'"
 
     n_features_in_: int = fitted("int", "Number of columns.")
+    _tags = tags(sparse=True, pairwise=lambda model: is_given(model), preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Find the components of the rows of X; y is ignored."""
@@ -242,13 +254,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
         check_is_fitted(self)
         kernel = kernel_of(self, self.n_features_in_)
         return kernel.products(np.asarray(X, dtype=np.float64), self.dual_coef_, self.X_transformed_fit_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_given(self)
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     @property
     def _n_features_out(self) -> int:

@@ -379,8 +379,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: needs all rows in memory; pass an array, or a sample of the rows.")
+        table.require_memory(f"{owner}: needs all rows in memory; pass an array, or a sample of the rows.")
         X = own_points(self, table.X)
         self.X_train_ = X
         self.classes_ = table.classes

@@ -43,7 +43,7 @@ from ...solvers.problem import Evaluation
 Array = NDArray[np.float64]
 
 WORST = 1e-2  #: relative gradient that rounding may leave of a nearly singular matrix
-_SMALL = 600
+_SMALL = 600  # rows up to which LAPACK factorises on one thread; more are cut into tiles for all
 _LARGEST = 1e140  # numbers whose squares, and sums of them, are still floats
 _LOG_2PI = float(np.log(2.0 * np.pi))
 _JITTERS = (0.0, *10.0 ** np.arange(-15.0, -3.0))  # shares of the mean variance
@@ -243,7 +243,7 @@ def refuse_huge(owner: str, **arrays: Array) -> None:
             raise DataError(f"{owner}: {name} reaches beyond {_LARGEST:g}, where squares overflow; rescale it.")
 
 
-_TILE = 256
+_TILE = 256  # rows and columns of a tile of the factor
 
 
 def lower_factor(A: Array) -> Array | None:

@@ -21,7 +21,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpocon
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.declare import ArrayLike, Boolean, Number, optional, param
+from ...core.declare import ArrayLike, Boolean, Number, optional, param, tags
 from ...core.errors import DataError
 from ...core.estimator import Certificate, Run
 from ...core.threads import one_thread_blas
@@ -120,6 +120,7 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
 
     _door = staticmethod(process_door(target="numeric", multi_output=True))
     _remedy = "raise max_iter, add restarts, or give the kernel a White part"
+    _tags = tags(requires_fit=False)
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Condition the process on rows; the noise of a row, not a weight, says how much it counts.
@@ -146,11 +147,10 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
             return self._fit_exact(table, kernel, run)
 
     def _fit_exact(self, table: Table, kernel: Kernel, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                f"{type(self).__name__}: an exact process needs all rows in memory; pass inducing=, how many points "
-                "are to stand for them."
-            )
+        table.require_memory(
+            f"{type(self).__name__}: an exact process needs all rows in memory; pass inducing=, how many points "
+            "are to stand for them."
+        )
         X = own_points(self, table.X)
         y = self._take_units(table.y)
         refuse_huge(type(self).__name__, y=y)
@@ -298,11 +298,6 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
 
     def _check_loaded(self) -> None:
         self._check_posterior()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
 
 def _generator(random_state: Any) -> Any:

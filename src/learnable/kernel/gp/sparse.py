@@ -229,7 +229,7 @@ class _Powers:
 START = 512  #: rows of the exact process whose hyperparameters are the start
 _CHUNK = 2**15  # kernel values that a thread works on at a time: four arrays of 256 kB stay in the cache
 _DIGITS = 32.0 * np.finfo(float).eps  # nearly singular P lose five bits more than the last one
-_NUDGE = 1e-13
+_NUDGE = 1e-13  # relative change of the parameters by which the rounding of the bound is felt
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 

@@ -127,11 +127,6 @@ def own_points(model: Any, X: Any) -> Any:
     return points
 
 
-def read_structures(kernel: Kernel, X: Any) -> Any:
-    """Return things as the kernel takes them."""
-    return kernel._read(X)
-
-
 def _are_numbers(row: Any) -> bool:
     return all(isinstance(value, (int, float, np.number)) for value in row)
 

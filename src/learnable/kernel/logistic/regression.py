@@ -42,11 +42,11 @@ from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, N
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Certificate, Progress, Run, never, no_progress
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import class_weights
 from ...data.blocks import map_reduce
-from ...data.door import Table
+from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
+from ...risk.classes import feasible_mix
 from ...risk.losses import SoftmaxLoss
 from ...risk.objective import relative_gap
 from ...solvers.problem import backtrack
@@ -63,7 +63,7 @@ from ..svm.base import FACTORED, dual_bounds
 
 Array = NDArray[np.float64]
 
-_MOST_HALVINGS = 40
+_MOST_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell
 _SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these the clock is not asked
 _MOST_STEPS = 300  # of conjugate gradients for one Newton step; a rough step is still a step
 _FALL = 0.9  # share of the gap that a step must leave where the objective no longer tells
@@ -173,13 +173,8 @@ class KernelLogisticProblem:
         """Mix probabilities with a constant distribution until every class has its total weight, as the offset asks."""
         if not self.intercept:
             return U
-        excess = (self.kappa * U).sum(axis=0) - self.totals
-        share = float(np.clip((excess / (self.totals + excess)).max(), 0.0, 1.0))
-        if share == 0.0:
-            return U
-        share = min(1.0, share * (1.0 + 1e-9))
-        constant = np.maximum(share * (self.totals + excess) - excess, 0.0)
-        return (1.0 - share) * U + share * constant / constant.sum()
+        share, constant = feasible_mix(self.totals, (self.kappa * U).sum(axis=0) - self.totals)
+        return U if share == 0.0 else (1.0 - share) * U + share * constant
 
 
 def fit_logistic(
@@ -328,7 +323,7 @@ def _constrained_gradients(
 SMALLEST = 1e-12  # of a probability in the Hessian; slopes have their true ones
 FEW_ROWS = 3000  # times classes: up to here the equations of a step are factorised whole
 _ONE_THREAD = 1200  # up to here a second BLAS thread does not pay
-_GRAM_ROWS = 8192
+_GRAM_ROWS = 8192  # rows of the factor of which a weighted copy is made at a time
 _FACTOR_SPEED = 1e10  # operations per second of a Cholesky factor, on a slow machine
 
 

@@ -43,8 +43,7 @@ from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, O
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Run
 from ...core.threads import interruptible
-from ...data.arrays import class_weights
-from ...data.door import Table
+from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
 from ...risk.kernels import FunctionKernel, Kernel, Linear, Precomputed

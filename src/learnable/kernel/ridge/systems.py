@@ -34,22 +34,22 @@ Array = NDArray[np.float64]
 Apply = Callable[[Array], Array]
 Product = Callable[[Array, Callable[[], bool]], Array]  #: V ↦ KV that asks a function whether to stop
 
-_ROUNDING = 1e-14
-_EPSILON = 2.0**-52
+_ROUNDING = 1e-14  # share of the terms of a residual that rounding leaves
+_EPSILON = 2.0**-52  # distance from one to the next float64
 _SMALLEST_SINGLE = 1500  # rows from which a factor in float32 pays
 _SMALLEST_PARTIAL = 3000  # rows from which a factor of low rank may pay
-_PARTIAL_RANK = 512
+_PARTIAL_RANK = 512  # columns of the partial factor that preconditions
 _ROWS_A_STEP = 80  # a whole factor of n rows takes the time of about n/80 products with the matrix
 _FIRST_STEPS = 10  # after which the rate of convergence is known
 _ROUGH_REDUCTION = 1e-4  # what a pass of steps with six digits may be asked for
-_MOST_PASSES = 12
+_MOST_PASSES = 12  # of refinement, at most
 _FACTOR_STEPS = 60  # more steps with a factor in float32 than this, and one in float64 is the better one
 _FACTOR_BYTES = 6e8  # of a partial factor
-_MOST_RANK = 1500
+_MOST_RANK = 1500  # columns of a partial factor, at most
 _LARGEST_SINGLE = 1e6  # trace of K, relative to the least penalty, up to which that factor is float32
 _ROUGH_SPEED = 3.0  # products of six digits that take the time of an exact one
 _SAMPLE_ROWS = 4096  # whose product tells how long one of all rows takes
-_CAUTION = 1.2
+_CAUTION = 1.2  # factor on the time that a step is expected to take
 
 
 class KernelSolution(NamedTuple):

@@ -22,11 +22,19 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param
+from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Estimator, Progress, Run
-from ...data.arrays import refuse_extreme_sizes
-from ...data.door import Table, Target, door, is_external, is_frame, read_features, take_named_columns
+from ...data.door import (
+    Table,
+    Target,
+    door,
+    is_external,
+    is_frame,
+    read_features,
+    refuse_extreme_sizes,
+    take_named_columns,
+)
 from ...risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ...solvers.conic.smo import BoxProgram, RowCache, Solution, Team, decompose, working_set_size
@@ -253,12 +261,7 @@ class SupportVectorMachine(Estimator):
     intercept_: Array = fitted("(n_machines,)", "b.")
     gamma_: float = fitted("()", "γ as a number.", low=0.0)
     n_features_in_: int = fitted("int", "Number of columns.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not is_function(self.kernel)
-        tags.input_tags.pairwise = is_given(self.kernel)
-        return tags
+    _tags = tags(sparse=lambda model: not is_function(model.kernel), pairwise=lambda model: is_given(model.kernel))
 
     # -- fitting ------------------------------------------------------------------------------------------------------
 
@@ -451,10 +454,9 @@ def svm_door(target: Target) -> Callable[..., Table]:
         owner = type(model).__name__
         if is_external(X):
             table = read_table(model, X, y, sample_weight, run)
-            if not table.in_memory:
-                raise DataError(
-                    f"{owner}: a kernel machine needs its rows in memory; load them, or fit a sample of them."
-                )
+            table.require_memory(
+                f"{owner}: a kernel machine needs its rows in memory; load them, or fit a sample of them."
+            )
             return table
         y = None if target == "none" else y
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)

@@ -40,7 +40,7 @@ _TOUCHING: Final = 1e-12  # squared distance, relative to that of the rows from 
 _NEARLY: Final = 1e-3  # squared distance, so measured, below which they may touch
 _BALANCE: Final = 1e3  # weight of the equation Σu = Σv
 _SMALL: Final = 1000  # rows whose kernel matrix is solved as a whole
-_ROUNDS: Final = 6
+_ROUNDS: Final = 6  # of the program, each solved more finely
 _RULES: Final = {"tol": TOLERANCE, "largest": Number(low=0.0, low_open=True, high=1.0), "n_jobs": N_JOBS,
                  "max_seconds": MAX_SECONDS}  # fmt: skip
 

@@ -29,10 +29,10 @@ from ...solvers.conic.smo import Team
 from ..rows import kernel_scores
 from .base import Array, Fit, Rows
 
-N_FOLDS = 5
+N_FOLDS = 5  # LIBSVM's
 _LEAST = 1e-7  # probability that a pair gives a class at least, as in LIBSVM
 _CHUNK = 2**16  # rows whose pairs are coupled at a time
-_STEPS = 100
+_STEPS = 100  # of Newton's method, at most: LIBSVM's
 _RIDGE = 1e-12  # keeps the Hessian regular where all scores are equal
 _FLAT = 1e-12  # gradient, relative to the number of rows, at which the sigmoid is optimal
 

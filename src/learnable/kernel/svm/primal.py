@@ -38,13 +38,13 @@ from .base import Fit
 Array = NDArray[np.float64]
 
 _WIDEST: Final = 0.5  # the first band
-_NARROWING: Final = 0.1
-_BISECTIONS: Final = 60
+_NARROWING: Final = 0.1  # factor on the band from one to the next, at least
+_BISECTIONS: Final = 60  # of the line search, at most
 _STEPS: Final = 200  # of one band, if the caller sets no limit
 _MOST_ROWS: Final = 20_000  # whose matrix has 3.2 GB
-_ROUNDING: Final = 1e-13
-_PATIENCE: Final = 10
-_EPSILON: Final = 2.0**-52
+_ROUNDING: Final = 1e-13  # relative length of a step that moves nothing
+_PATIENCE: Final = 10  # steps without progress before the end
+_EPSILON: Final = 2.0**-52  # distance from one to the next float64
 _ROUNDED_AWAY: Final = 1.5e14  # times the tolerance, over n max k(x, x): the largest cost that rounding does not blur
 _SETTLED: Final = 1e-9  # of the band: a smaller change of f does not sort the rows anew
 

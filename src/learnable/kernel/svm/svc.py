@@ -49,8 +49,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Run
-from ...data.arrays import class_weights
-from ...data.door import Table
+from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
 from ...risk.kernels import Kernel, Precomputed

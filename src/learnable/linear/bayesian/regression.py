@@ -35,9 +35,8 @@ from ...core.declare import TOLERANCE, Boolean, Number, Options, check_parameter
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Certificate, Run
 from ...core.threads import interruptible, one_thread_blas
-from ...data.arrays import refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.blocks import Scan, whole_checksum
-from ...data.door import Table, door, read_features
+from ...data.door import Table, door, read_features, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.sources import NamedScore, rowwise
 from ...probability.gamma import InverseGamma
 from ...probability.multivariate_normal import MultivariateNormal
@@ -237,7 +236,7 @@ class LinearPosterior(LinearModel):
 
 _POSITIVE = Number(low=0.0, low_open=True, high=1e100)
 _ONE_SWEEP_RESIDUAL = 1e-6  # of y's square that must be left for its digits to be found in the moments alone
-_MAX_PASSES = 4
+_MAX_PASSES = 4  # of refinement over the rows, at most
 _LARGEST_BASIS = 4e8  # numbers, 3.2 GB
 
 

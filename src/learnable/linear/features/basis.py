@@ -45,7 +45,7 @@ FUNCTIONS: Final[dict[str, Callable[[Array], Array]]] = {
     "reciprocal": np.reciprocal,
     "positive": lambda x: np.maximum(x, 0.0),
 }
-_MOST_KNOTS = 10_000
+_MOST_KNOTS = 10_000  # a guard against a model file that asks for all memory
 _MANY_SPLINES = 500  # from which on only those that are not zero at a point are computed
 _EXTRAPOLATIONS = ("constant", "continue", "error")
 

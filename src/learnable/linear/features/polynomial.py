@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ...core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, param
+from ...core.declare import FLOATS, Boolean, Declared, Matches, Number, Options, check_parameters, fitted, param, tags
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.jit import kernel
 from ...data.door import read_features
@@ -98,8 +98,8 @@ def monomials_sparse(
 
 _MOST_FEATURES = 2**63 - 1  # which an index can count
 _SHORT = 2**31 - 1  # up to which indices of 32 bits will do
-_MOST_ENTRIES = 2**40
-_GREATEST_DEGREE = 1000
+_MOST_ENTRIES = 2**40  # 8 TB: a mistake, not a wish
+_GREATEST_DEGREE = 1000  # a guard against a degree that is a mistake
 _MOST_PARENTS = 2**27  # monomials of lower degree, which a table of their children needs
 
 
@@ -139,6 +139,7 @@ class PolynomialFeatures(TransformerMixin, Declared):
     include_bias: bool = param(Boolean(), "Whether the constant 1 is the first column.", default=True)
     order: str = param(Options("C", "F"), "Memory order of a dense result.", default="C")
     n_output_features_: int = fitted("int", "The number of monomials: C(d + p, p) by default.")
+    _tags = tags(sparse=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the features; the values do not matter.
@@ -289,12 +290,6 @@ class PolynomialFeatures(TransformerMixin, Declared):
     @property
     def _n_features_out(self) -> int:
         return self.n_output_features_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _check_loaded(self) -> None:
         n_features = getattr(self, "n_features_in_", None)

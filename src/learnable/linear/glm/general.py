@@ -46,7 +46,7 @@ _FAMILIES = (*FAMILIES, "negative-binomial", "tweedie")
 _COLUMN = Nothing() | Number(low=0, integer=True) | Matches(lambda v: isinstance(v, str), "the name of a column")
 _OVERDISPERSIONS = (1e-8, 1e8)  # between which a is looked for: outside, counts are Poisson's or have no mean
 _SETTLED = 1e-10  # relative change of a at which the alternation stops: two digits beyond the default tolerance
-_MOST_ROUNDS = 200
+_MOST_ROUNDS = 200  # of coefficients given the parameter of the family and back, at most
 _SEPARATED = 1e-6  # share of the largest movement that a row may move against a direction which separates
 
 
@@ -121,10 +121,9 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
     max_seconds = None  # a fit is a handful of passes
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "GLM: rows on disk or on Dask are not read; use PoissonRegressor, GammaRegressor or a sample."
-            )
+        table.require_memory(
+            "GLM: rows on disk or on Dask are not read; use PoissonRegressor, GammaRegressor or a sample."
+        )
         family, link = self._stated(1.0)
         y = np.asarray(table.y, dtype=np.float64)
         weight = np.ones(len(y)) if table.weight is None else table.weight

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, param
+from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks, map_reduce
@@ -42,7 +42,7 @@ from ..base import DEFAULT_TOLERANCE, GRADIENT_MARGIN, IterativeModel, Likelihoo
 Array = NDArray[np.float64]
 
 _SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg")
-_LARGEST_SQUARE = 1e200
+_LARGEST_SQUARE = 1e200  # mean square of a column, beyond which products overflow
 _SMALLEST_TARGET = 1e-100  # targets all below it, or all beyond its inverse, are fitted in other units
 
 
@@ -84,6 +84,7 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
     _intervals_are_plug_in = True
     _door = staticmethod(door(target="numeric"))
     _remedy = "raise max_iter or max_seconds, raise alpha, or standardise the columns of X"
+    _tags = tags(positive_target=lambda model: model._family()[0] > 0)
 
     def _family(self) -> tuple[float, bool]:
         """Return the power p of the variance function, and whether the link is the logarithm."""
@@ -317,11 +318,6 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
         if whole == 0:
             return 1.0 if rest == 0 else 0.0
         return 1.0 - rest / whole
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._family()[0] > 0
-        return tags
 
 
 @np.errstate(all="ignore")  # means beyond float64 leave φ unknown

@@ -149,7 +149,7 @@ def ridge_spectrum(
 
 
 _DIRECT = ("auto", "cholesky", "svd")
-_TOL = 1e-8
+_TOL = 1e-8  # the default relative gap of all convex models
 _QUICK = 2e10  # n·d·min(n, d) of which a direct solution takes about a second
 _ITERATIVE = ("sparse_cg", "lsqr", "sag", "saga", "lbfgs")
 

@@ -21,9 +21,8 @@ from ...core.certificate import Certificate
 from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
 from ...core.errors import ModelFileError
 from ...core.estimator import Run
-from ...data.arrays import class_weights
 from ...data.blocks import Blocks, Part
-from ...data.door import Table, door
+from ...data.door import Table, class_weights, door
 from ..base import LinearClassifierModel
 from ..choosing import ChoosingModel
 from .ridge import Ridge

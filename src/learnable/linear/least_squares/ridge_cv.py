@@ -400,6 +400,7 @@ def _certified_fit(
     return LinearFit(coef, offset, len(spectrum.values), None, mean, np.sqrt(sums.square), value, 1)
 
 
+#: Rows at a time. RidgeCV on 60,000 × 12: 23.8, 23.4 and 23.4 ms of processor time with 256, 2,048 and 16,384.
 _TILE_ROWS = 2048
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ...core.estimator import Progress, no_progress
 from ...core.jit import kernel
 from ...data.blocks import unsigned
-from ...risk.classes import ClassSums, logistic_point, softmax_rows
+from ...risk.classes import ClassSums, Penalties, logistic_point, penalised_gap, softmax_rows
 from ...solvers.composite._kernels import shrunk, sparse_products_with
 from ...solvers.composite.coordinate import anderson_weights
 from ...solvers.problem import backtrack
@@ -187,52 +187,9 @@ _EPOCHS = 60  # of one model, at most
 _BATCH = 5  # epochs after which all columns are visited, and iterates extrapolated
 _SLACK = 0.1  # share of the violation at which a model is left
 _NOISE = 1e-12  # share of Σ D x² below which the curvature about the mean is rounding
-_HALVINGS = 40
+_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell
 _STUCK = 3  # steps after which, without progress beyond rounding, nothing more is to be had
 _ROUNDING = 1e-12  # share of P
-
-
-class Penalties(NamedTuple):
-    """The constants of P."""
-
-    C: float
-    l1: float
-    l2: float
-
-    def of(self, w: Array) -> float:
-        """Return λ₁‖w‖₁ + ½λ₂‖w‖²."""
-        return self.l1 * float(np.abs(w).sum()) + 0.5 * self.l2 * float((w * w).sum())
-
-
-def penalised_gap(
-    theta: Array, loss: float, slopes: Array, sums: ClassSums, penalty: Penalties, *, intercept: bool
-) -> tuple[float, float]:
-    """Return P − D and its relative size, (P − D)/max(D, 1e-8·P₀).
-
-    `loss` is Σ s ℓ at θ (n_scores, 1 + d) and `slopes` its gradient, in columns about `sums.centre`.
-    """
-    C, l1, l2 = penalty
-    total = float(sums.weight.sum())
-    n_scores = len(theta)
-    V = slopes[:, 1:]
-    members = sums.x[1:] if n_scores == 1 else sums.x
-    entropy = loss - float((slopes * theta).sum())
-    if intercept:
-        excess = np.array([-slopes[0, 0], slopes[0, 0]]) if n_scores == 1 else slopes[:, 0]
-        share = excess / np.maximum(sums.weight + excess, 1e-300)
-        mix = min(1.0, float(share.max(initial=0.0)) * (1 + 1e-9))
-        if mix > 0:
-            v = np.maximum(mix * (sums.weight + excess) - excess, 0.0)
-            v /= v.sum()
-            own = -total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
-            entropy = (1 - mix) * entropy + mix * own
-            V = (1 - mix) * V - mix * members
-    V = C * np.abs(V)
-    dual = min(1.0, l1 / max(float(V.max(initial=0.0)), 1e-300)) * C * entropy
-    if l2 > 0:
-        dual = max(dual, C * entropy - 0.5 * float((np.maximum(V - l1, 0.0) ** 2).sum()) / l2)
-    gap = max(0.0, C * loss + penalty.of(theta[:, 1:]) - dual)
-    return gap, gap / max(dual, 1e-8 * C * total * float(np.log(len(sums.weight))))
 
 
 class Columns:

@@ -31,9 +31,8 @@ from scipy.special import expit, log_expit, log_softmax, softmax
 from ...core.declare import RANDOM_STATE, TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError, SeparableDataError
 from ...core.estimator import Certificate, Run, unobserved
-from ...data.arrays import LARGEST_ENTRY, TOO_LARGE, class_weights, refuse_extreme_sizes
 from ...data.blocks import Blocks, Part
-from ...data.door import Table, door
+from ...data.door import LARGEST_ENTRY, TOO_LARGE, Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ...risk.classes import ClassRisk, ClassSums, class_sums
 from ...risk.penalties import LinearLikelihood

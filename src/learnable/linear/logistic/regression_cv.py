@@ -22,12 +22,11 @@ from sklearn.utils.metadata_routing import UNUSED, process_routing
 
 from ...core.certificate import Certificate
 from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import DataError, LearnableError, ModelFileError, ParameterError
+from ...core.errors import LearnableError, ModelFileError, ParameterError
 from ...core.estimator import Run
 from ...core.threads import resolve_n_jobs
-from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table
+from ...data.door import Table, class_weights, refuse_extreme_sizes
 from ...data.sources import named_columns
 from ...meta.binary import is_routing
 from ..choosing import ChoosingModel, Fold, Metadata, Shares, accepted
@@ -168,8 +167,7 @@ class LogisticRegressionCV(ChoosingModel, LogisticRegression):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
+        table.require_memory(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
         settings = stated_settings(self)
         self.classes_ = np.asarray(table.classes)
         _check_class_weight(self)

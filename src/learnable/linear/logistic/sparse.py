@@ -5,10 +5,8 @@ r"""Logistic regression with an L1 or elastic net penalty, by proximal Newton st
 A step minimises the penalised quadratic model of P; the intercepts are eliminated from it exactly (a Schur complement).
 Working sets keep the models small: rounds on few columns, then a look at all of them.
 
-For class probabilities u with Σᵢ sᵢ(uᵢ − e_{yᵢ}) = 0 and slopes V = C Σᵢ sᵢ (uᵢ − e_{yᵢ}) ⊗ (xᵢ − x̄), and for any
-0 ≤ τ ≤ 1, the dual value at e + τ(u − e) is at least τ·CΣᵢsᵢH(uᵢ) − Ω*(τV), because the entropy H is concave and zero
-at e. The model's own probabilities are mixed with a constant distribution until they obey the constraint; the better of
-τ = 1 and the largest τ with τ|V| ≤ λ₁ counts.
+The duality gap is that of the risk (`risk/classes.py`): the model's own probabilities, mixed with a constant
+distribution until they obey the intercept's constraint, and shrunk until |V| ≤ λ₁.
 
 Reference: J. Lee, Y. Sun and M. Saunders, Proximal Newton-type methods for minimizing composite functions, SIAM J.
 Optimization 24, 2014.
@@ -27,11 +25,12 @@ from scipy.special import softmax
 from ...core.estimator import Progress, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, Part, map_reduce
-from ...risk.classes import ClassRisk, ClassSums
+from ...risk.classes import ClassRisk, ClassSums, Penalties
+from ...risk.objective import relative_gap
 from ...solvers.composite.coordinate import GramQuadratic, Penalty
 from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.problem import Evaluation
-from .columns import BinaryModel, Columns, Penalties, SoftmaxModel, column_newton, penalised_gap, recentre_rows
+from .columns import BinaryModel, Columns, SoftmaxModel, column_newton, recentre_rows
 from .tall import tall_newton
 
 Array = NDArray[np.float64]
@@ -43,10 +42,10 @@ _FEW = 10  # dense columns that may always enter
 _GROWTH = 2  # times the working set that may enter at once
 _MOST_THINNED = 1500  # coefficients for which a problem with few of the rows gives the start
 _THIN = 16  # rows a coefficient of a thinned problem
-_FEWEST_THINNED = 4096
-_ROUGH = 0.01
+_FEWEST_THINNED = 4096  # rows of a thinned problem, at least
+_ROUGH = 0.01  # gap to which it is solved
 _EARLY = 0.05  # share of the gap to which a working problem is solved while columns enter
-_MOST_ROUNDS = 60
+_MOST_ROUNDS = 60  # rounds of working sets: a guard against a cycle that rounding might make
 _MOST_GRAM = 2000  # coefficients for which a Hessian is formed
 _EPSILON = float(np.finfo(np.float64).eps)
 _DEVIATIONS = 12.0  # of a sum of rounding errors: what is claimed is checked with 8
@@ -88,9 +87,7 @@ class Composite:
 
     def gap(self, theta: Array, at: Evaluation) -> tuple[float, float]:
         """Return P − D and its relative size, (P − D)/max(D, 1e-8·P₀)."""
-        problem = self.likelihood
-        slopes = at.gradient.reshape(problem.shape)
-        return penalised_gap(theta, at.value, slopes, problem.sums, self.penalty, intercept=problem.intercept)
+        return self.likelihood.penalised_gap(theta, at, self.penalty)
 
     def at(self, x: Array) -> CompositePoint:
         """Evaluate P; the detail is the likelihood's evaluation."""
@@ -174,12 +171,10 @@ def _long_gap(composite: Composite, theta: Array) -> float:
         loss, slopes, curvature = _long_sums(problem, here)
     best = here.astype(float)
     rounded = slopes.astype(float)
-    gap, relative = penalised_gap(
-        best, float(loss), rounded, problem.sums, composite.penalty, intercept=problem.intercept
-    )
+    gap, relative = problem.penalised_gap(best, Evaluation(float(loss), rounded, 0.0), composite.penalty)
     dual = C * float(loss) + composite.penalty.of(theta[:, 1:]) - gap
     null = C * float(problem.sums.weight.sum()) * float(np.log(len(problem.sums.weight)))
-    return max(relative, (primal - dual) / max(dual, 1e-8 * null))
+    return max(relative, relative_gap(primal, dual, null))
 
 
 def _long_sums(problem: ClassRisk, theta: Any) -> tuple[Any, Any, Any]:

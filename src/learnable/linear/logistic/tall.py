@@ -37,8 +37,8 @@ _SAMPLE = 2**14  # rows of a Hessian, at least
 _FAR = 0.3  # gap from which a step with the smallest sample does as well
 _NEAR = 0.01  # gap below which the last Hessian is used again
 _SLOW = 0.05  # share of the gap left by a step from which the next Hessian gets twice the rows
-_SAMPLE_TILE = 2**13
-_HALVINGS = 30
+_SAMPLE_TILE = 2**13  # rows of one task of the Hessian's sum
+_HALVINGS = 30  # 2⁻³⁰ of a step moves nothing that float64 could tell
 _ENOUGH = 0.9  # share of the gap below which a step counts where P itself does not fall any more
 
 

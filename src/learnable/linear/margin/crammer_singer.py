@@ -105,8 +105,8 @@ _FIRST_PASSES = 6  # before anybody knows which variables will be at a bound
 _PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that was in vain
 _EVERYBODY = 4  # every so many passes visit all rows
 _STEPS = 30  # of conjugate gradients
-_RESIDUAL = 0.03
-_HALVINGS = 4
+_RESIDUAL = 0.03  # relative residual at which conjugate gradients stop
+_HALVINGS = 4  # of their step, at most
 
 
 @one_thread_blas()

@@ -50,7 +50,7 @@ Array = NDArray[np.float64]
 
 _CHUNK_ENTRIES = 2**23  # entries of X between two looks at the clock
 _FIRST_SPREAD = 0.1  # of the projected slopes, in units of the targets, at which the set-aside come back
-_FINER = 0.25
+_FINER = 0.25  # factor on the accuracy of the working set after a pass over all rows
 _FIRST_PASSES = 10  # before anybody knows which variables will be at a bound
 _PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that was in vain
 
@@ -223,11 +223,11 @@ def as_rows(X: Any) -> tuple[Array, NDArray[Any], NDArray[Any]]:
 Mask = NDArray[np.bool_]
 
 _STEPS = 12  # of conjugate gradients: about as long as the coordinate passes between two rounds
-_RESIDUAL = 0.03
-_HALVINGS = 4
+_RESIDUAL = 0.03  # relative residual at which they stop
+_HALVINGS = 4  # of their step, at most
 _ROUNDS = 4  # of conjugate gradients with the hinge; a squared loss has one bound that matters, and one round does
 _FEW = 256  # free variables for which their matrix is formed
-_BLOCK_ROWS = 2**13
+_BLOCK_ROWS = 2**13  # rows of a block of the problem of the free variables
 
 
 def free_step(task: MarginTask, alpha: Array, w: Array, stop: Callable[[], bool] = never) -> tuple[Array, Array] | None:

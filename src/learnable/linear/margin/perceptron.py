@@ -38,9 +38,8 @@ from ...core.declare import (
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...core.jit import kernel
-from ...data.arrays import class_weights, refuse_extreme_sizes
 from ...data.blocks import Block, map_reduce, unsigned
-from ...data.door import Table, door, read_features, read_weight
+from ...data.door import Table, class_weights, door, read_features, read_weight, refuse_extreme_sizes
 from ..base import LinearClassifierModel
 from .dual_descent import pieces
 from .svm import random_order_of
@@ -326,11 +325,10 @@ class Perceptron(LinearClassifierModel):
         return self
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if not table.in_memory:
-            raise DataError(
-                "Perceptron: a pass visits the rows one by one in random order, so they have to fit into memory; "
-                "use LinearSVC, or read the table into an array."
-            )
+        table.require_memory(
+            "Perceptron: a pass visits the rows one by one in random order, so they have to fit into memory; "
+            "use LinearSVC, or read the table into an array."
+        )
         self.classes_ = np.asarray(table.classes)
         weight = self._row_weights(table)
         previous = run.previous if self.warm_start else None
@@ -449,7 +447,7 @@ class Perceptron(LinearClassifierModel):
         return wrong / float(weight.sum())
 
 
-_CACHED_ENTRIES = 2**20
+_CACHED_ENTRIES = 2**20  # of X, 8 MB: beyond it, runs of neighbours are drawn, which memory serves faster
 _RUN = 16  # rows
 
 

@@ -40,7 +40,7 @@ from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...risk.losses import SquaredHingeLoss
 from ...risk.objective import relative_gap
-from ...risk.shortfall import ShortfallRisk, Target
+from ...risk.shortfall import ShortfallRisk, Target, l1_dual
 from ...solvers.composite.coordinate import FLOOR, Penalty
 from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton, quadratic_minimum
 from ...solvers.problem import Solution, backtrack
@@ -57,7 +57,7 @@ Array = NDArray[np.float64]
 
 MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 32  # of the thinned problem
-_FEWEST_THINNED = 4096
+_FEWEST_THINNED = 4096  # rows of a thinned problem, at least
 _ROUGH = 0.03  # gap: the optima differ by sampling error
 
 SOLVERS = ("auto", "newton", "interior-point", "dual", "subgradient")
@@ -257,7 +257,7 @@ def minimise_squared(
 _WHOLE = 200  # columns up to which no working set is needed
 _FIRST = 100  # columns of the first working set
 _MOST_GRAM = 2000  # columns for which a matrix is formed
-_MOST_ROUNDS = 60
+_MOST_ROUNDS = 60  # rounds of working sets: a guard against a cycle that rounding might make
 _THIN = 16  # rows a column of a thinned problem
 _STEEPEST = 1e-6  # share of the largest slope within which rounding may decide which is the largest
 _CHUNK = 2**20  # numbers that are widened to extended precision at a time
@@ -283,13 +283,7 @@ class _L1Problem:
         loss, slope = self.smooth.losses(w)
         if self.smooth.bias == 0.0:
             slope[0] = 0.0
-        total = max(0.0, 2.0 * loss - float(slope @ w))  # Σα of α = 2c·shortfall
-        largest = float(np.abs(slope).max())
-        share = min(1.0 / max(largest, 1e-300), total / max(2.0 * loss, 1e-300))
-        value = float(np.abs(w).sum()) + loss
-        dual = share * total - share**2 * loss
-        relative = relative_gap(value, dual, self.smooth.start_value)
-        return CompositePoint(w, value, max(0.0, value - dual), relative, (loss, slope))
+        return CompositePoint(w, *self.smooth.l1_gap(w, loss, slope), (loss, slope))
 
     def model_minimum(self, point: CompositePoint) -> Array:
         """Minimise the quadratic model; where the rows that fall short are known, that is the optimum."""
@@ -353,10 +347,8 @@ def _precise_gap(problem: _L1Problem, at: CompositePoint) -> float:
         total = total + alpha.sum()
         level = level + smooth.bias * (sign * alpha).sum()
         slope = slope + A.T @ (sign * alpha)
-    largest = max(abs(level), np.abs(slope).max(initial=0.0), 1e-300)
-    share = min(1.0 / largest, total / max(2.0 * loss, 1e-300))
     primal = np.abs(at.x).astype(np.longdouble).sum() + loss
-    dual = share * total - share**2 * loss
+    dual = l1_dual(loss, total, max(abs(level), np.abs(slope).max(initial=0.0)))
     return float(relative_gap(primal, dual, smooth.start_value))
 
 
@@ -490,10 +482,7 @@ def _support_step(columns: Any, sign: Array, cost: Array, w: Array) -> Array:
 def _gap_of(slope: Array, cost: Array, w: Array, short: Array) -> float:
     short = np.maximum(short, 0.0)
     loss = float(cost @ (short * short))
-    total = 2.0 * float(cost @ short)
-    largest = float(np.abs(slope).max(initial=0.0))
-    scale = min(1.0 / max(largest, 1e-300), total / max(2.0 * loss, 1e-300))
-    dual = scale * total - scale**2 * loss
+    dual = l1_dual(loss, 2.0 * float(cost @ short), float(np.abs(slope).max(initial=0.0)))
     return relative_gap(float(np.abs(w).sum()) + loss, dual, float(cost.sum()))
 
 

@@ -34,8 +34,7 @@ from sklearn.base import RegressorMixin
 from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
-from ...data.arrays import class_weights, refuse_extreme_sizes, refuse_tiny_sizes
-from ...data.door import Table, door, read_features
+from ...data.door import Table, class_weights, door, read_features, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.sources import NamedScore
 from ...risk.shortfall import Target
 from ...solvers.lab.first_order import generator_of

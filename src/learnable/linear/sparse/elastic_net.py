@@ -31,7 +31,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options, fitted, param
+from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks
@@ -357,11 +357,7 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
 
     _door = staticmethod(door(target="numeric", multi_output=True))
     positive = False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
-        return tags
+    _tags = tags(single_output=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.y_shape:

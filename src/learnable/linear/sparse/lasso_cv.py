@@ -40,9 +40,10 @@ from ...core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Progress, Run, no_progress
+from ...core.estimator import Certificate, Progress, Run, Watched, no_progress
 from ...core.threads import resolve_n_jobs
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door
@@ -262,17 +263,11 @@ def follow_path(
     """Solve for every α in turn, until `progress` says stop; see `WorkingSet.solve`. There may be fewer fits than α."""
     solver = WorkingSet(design, start)
     fits: list[SparseFit] = []
-    stopped = False
-
-    def watched(iteration: int, value: float) -> bool:
-        nonlocal stopped
-        stopped = progress(iteration, value)
-        return stopped
-
+    watched = Watched(progress)
     for alpha in alphas:
         penalty = penalty_of(design, alpha, l1_ratio, positive)
         fit = solver.solve(penalty, tol=tol, max_iter=max_iter, progress=watched, exact=exact)
-        if stopped and not fit.converged:
+        if watched.stopped and not fit.converged:
             break
         fits.append(fit)
         if progress(fit.n_iter, fit.value):
@@ -342,8 +337,7 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
+        table.require_memory(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
         design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         refuse_overflow(owner, design)
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
@@ -510,11 +504,7 @@ class MultiTaskElasticNetCV(MultiOutputMixin, ElasticNetCV):
     _door = staticmethod(door(target="numeric", multi_output=True))
     positive = False
     precompute = "auto"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.single_output = False
-        return tags
+    _tags = tags(single_output=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.y_shape:

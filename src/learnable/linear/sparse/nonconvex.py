@@ -25,6 +25,7 @@ from ...core.errors import ModelFileError
 from ...core.estimator import Progress, Run, no_progress
 from ...data.door import Table, door
 from ...data.sources import NamedScore
+from ...risk.objective import relative_gap
 from ...risk.penalties import Lq, MCPenalty, SCADPenalty
 from ..base import LinearRegressorModel
 from ..subset.compressed import Compressed, compressed
@@ -113,7 +114,7 @@ class NonconvexRegression(NamedScore, RegressorMixin, LinearRegressorModel):
         coef = theta / scale
         self._set_coefficients(coef[:, None], np.array([problem.y_mean - problem.x_mean @ coef]), ())
         if omega.convex:
-            value = relative_gap(problem, scale, smooth, omega, theta)
+            value = power_gap(problem, scale, smooth, omega, theta)
             return Certificate("gap", value, self.tol, value, self.n_iter_)
         return Certificate("stationarity", violation(smooth, omega, theta), self.tol, None, self.n_iter_)
 
@@ -209,7 +210,7 @@ def slope_of(omega: Any, v: Array) -> Array:
         return np.asarray(level * omega.q * v ** (omega.q - 1.0))
 
 
-def relative_gap(problem: Compressed, scale: Array, smooth: Smooth, omega: Any, theta: Array) -> float:
+def power_gap(problem: Compressed, scale: Array, smooth: Smooth, omega: Any, theta: Array) -> float:
     """Return (P − D)/max(D, 1e-8·P₀) of a convex power, with the residual, scaled for q = 1, as dual point."""
     A = problem.rows / scale
     W = problem.weight
@@ -222,6 +223,4 @@ def relative_gap(problem: Compressed, scale: Array, smooth: Smooth, omega: Any, 
         slopes = np.clip(shrink * slopes, -omega.strength, omega.strength)
     dual = float((problem.target @ r - 0.5 * r @ r) / W - omega.conjugate(slopes))
     primal = objective(smooth, omega, theta)
-    if smooth.half == 0:
-        return 0.0
-    return max(0.0, primal - dual) / max(dual, 1e-8 * smooth.half)
+    return 0.0 if smooth.half == 0 else relative_gap(primal, dual, smooth.half)

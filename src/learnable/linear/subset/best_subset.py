@@ -25,7 +25,7 @@ from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
 from ...core.declare import TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import ModelFileError, ParameterError
 from ...core.estimator import Run
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
@@ -296,8 +296,7 @@ def cost_of(owner: str, criterion: str, problem: Compressed) -> Cost:
 
 def fold_errors(owner: str, model: Any, table: Table, solve: Callable[[Compressed], Array]) -> Array:
     """Return the mean squared error on every fold of the coefficients of each size, as `solve` gives them."""
-    if not table.in_memory:
-        raise DataError(f"{owner}: criterion='cv' needs the rows in memory; use 'bic' or read the table.")
+    table.require_memory(f"{owner}: criterion='cv' needs the rows in memory; use 'bic' or read the table.")
     try:
         splits = plain_splits(model.cv, table)
     except (TypeError, ValueError) as error:

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Number, Options, fitted, param
+from ...core.declare import TOLERANCE, Number, Options, fitted, param, tags
 from ...core.errors import DataError, ModelFileError
 from ...core.estimator import Run
-from ...data.arrays import class_weights, refuse_extreme_sizes
-from ...data.door import Table, door
+from ...data.door import Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ..base import LinearClassifierModel
 from .best_subset import COLUMNS, GROUPS, SIZES, BestSubset, penalty_of
@@ -79,11 +78,11 @@ class BestSubsetClassifier(LinearClassifierModel):
     verbose = 0
     warm_start = False
     _range = BestSubset._range
+    _tags = tags(multi_class=False)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: needs the rows in memory; read the table.")
+        table.require_memory(f"{owner}: needs the rows in memory; read the table.")
         self.classes_ = np.asarray(table.classes)
         if len(self.classes_) > 2:
             raise DataError(
@@ -143,11 +142,6 @@ class BestSubsetClassifier(LinearClassifierModel):
         """Return the logarithm of `predict_proba`."""
         scores = self.decision_function(X)
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

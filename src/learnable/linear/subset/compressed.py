@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import DataError, ParameterError
-from ...data.arrays import refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.blocks import Blocks, Part
-from ...data.door import Table
+from ...data.door import Table, refuse_extreme_sizes, refuse_tiny_sizes
 from ...solvers.systems.least_squares import compress, dense_rows
 from ...solvers.systems.orthogonal import orthogonal_fit, reciprocal_condition
 

@@ -36,6 +36,7 @@ from ...core.errors import ModelFileError, ParameterError
 from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...data.door import Table, door
 from ...data.sources import NamedScore
+from ...risk.objective import relative_gap
 from ..base import VERBOSE, LinearRegressorModel
 from .compressed import Compressed, compressed
 
@@ -127,7 +128,7 @@ class LassoLars(LarsModel):
         problem = compressed(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         path = follow(problem, self.alpha, self.max_iter, "lasso", run.progress, positive=self.positive)
         self._set_path(problem, path)
-        value = relative_gap(problem, path.coefs[:, -1], self.alpha, positive=self.positive)
+        value = lasso_gap(problem, path.coefs[:, -1], self.alpha, positive=self.positive)
         return Certificate("gap", value, self.tol, value, self.n_iter_)
 
 
@@ -301,7 +302,7 @@ def _is_independent(A: Array, norm: Array, active: list[int], j: int) -> bool:
     return bool(np.sqrt(away @ away) > _DEPENDENT)
 
 
-def relative_gap(problem: Compressed, coef: Array, alpha: float, *, positive: bool = False) -> float:
+def lasso_gap(problem: Compressed, coef: Array, alpha: float, *, positive: bool = False) -> float:
     """Return (P − D)/max(D, 1e-8·P₀), with the best feasible multiple of the residual as dual point."""
     r = problem.target - problem.rows @ coef
     W = problem.weight
@@ -318,4 +319,4 @@ def relative_gap(problem: Compressed, coef: Array, alpha: float, *, positive: bo
         most = W * alpha / largest if largest > 0 else np.inf
         tau = min(float(problem.target @ r / square), most)
         dual = max(dual, tau * (problem.target @ r) - tau**2 * square / 2)
-    return float(max(0.0, primal - dual) / max(dual, 1e-8 * start))
+    return relative_gap(float(primal), float(dual), float(start))

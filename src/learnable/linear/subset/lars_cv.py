@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from ...core.certificate import Certificate
 from ...core.declare import MAX_ITER, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ParameterError
+from ...core.errors import ParameterError
 from ...core.estimator import Run
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
 from .compressed import Compressed, compressed
-from .lars import LarsModel, LarsPath, follow, relative_gap
+from .lars import LarsModel, LarsPath, follow, lasso_gap
 
 Array = NDArray[np.float64]
 
@@ -120,8 +120,7 @@ class LassoLarsCV(ChoosingModel, LarsModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
+        table.require_memory(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
         folds = self._folds(table, run, self._metadata(table))
 
         def follow_fold(fold: Fold) -> list[tuple[LarsPath, Compressed]]:
@@ -148,7 +147,7 @@ class LassoLarsCV(ChoosingModel, LarsModel):
 
     def _proof(self, problem: Compressed, path: LarsPath) -> Certificate:
         """Return the certificate of the fit to all rows."""
-        value = relative_gap(problem, path.coefs[:, -1], self.alpha_, positive=self.positive)
+        value = lasso_gap(problem, path.coefs[:, -1], self.alpha_, positive=self.positive)
         return Certificate("gap", value, self.tol, value, self.n_iter_)
 
 
@@ -241,7 +240,7 @@ class LassoLarsIC(LarsModel):
         corner = int(np.argmin(self.criterion_))
         self._set_path(problem, path, corner)
         self.alpha_ = float(path.alphas[corner])
-        value = relative_gap(problem, path.coefs[:, corner], self.alpha_, positive=self.positive)
+        value = lasso_gap(problem, path.coefs[:, corner], self.alpha_, positive=self.positive)
         return Certificate("gap", value, self.tol, value, self.n_iter_)
 
     def _variance(self, problem: Compressed, path: LarsPath, p: int) -> float:

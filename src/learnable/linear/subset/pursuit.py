@@ -21,7 +21,7 @@ from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
 from ...core.declare import Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import ParameterError
 from ...core.estimator import Run
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door
@@ -49,7 +49,13 @@ class PursuitModel(NamedScore, RegressorMixin, LinearRegressorModel):
     """What the two estimators share."""
 
     coef_: Any = fitted("(n_features,)", "β.")
-    order_: Any = fitted("(n_nonzero_coefs,)", "The columns, in the order in which they were chosen.", kind="iu", low=0)
+    order_: Any = fitted(
+        "(n_nonzero_coefs,)",
+        "The columns, in the order in which they were chosen.",
+        kind="iu",
+        low=0,
+        below="n_features",
+    )
     n_nonzero_coefs_: Any = fitted("int or None", "Columns that were asked for; None if `tol` decided.")
     n_iter_: int = fitted("int", "Steps.")
     certificate_: Certificate = fitted(
@@ -65,11 +71,6 @@ class PursuitModel(NamedScore, RegressorMixin, LinearRegressorModel):
         self.order_ = found.order
         self.n_iter_ = len(found.order)
         return Certificate("greedy", 0.0, TOLERANCE, None, max(1, self.n_iter_), by_construction=True)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "order_") and self.order_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: order_ names a column that the model does not have.")
 
 
 class OrthogonalMatchingPursuit(PursuitModel):
@@ -147,8 +148,7 @@ class OrthogonalMatchingPursuitCV(ChoosingModel, PursuitModel):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
+        table.require_memory(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
         p = table.n_columns
         most = min(max(int(0.1 * p), 5), p) if self.max_iter is None else min(int(self.max_iter), p)
         folds = self._folds(table, run, self._metadata(table))

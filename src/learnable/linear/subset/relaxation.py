@@ -33,7 +33,7 @@ Units = list[NDArray[np.intp]]
 
 _ROUNDS = 12  # of z given β and β given z; six leave bounds a tenth looser on 20 columns, thirty change nothing
 _SMALLEST = 1e-6  # of z, so that a group can come back
-_NEWTON = 40
+_NEWTON = 40  # steps of Newton's method, at most
 _MOST_SPLICED = 5  # groups exchanged at once
 _BETTER = 1e-10  # relative improvement that counts
 

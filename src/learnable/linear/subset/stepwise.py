@@ -19,7 +19,7 @@ from scipy.stats import f as f_distribution
 from sklearn.base import RegressorMixin
 
 from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import ModelFileError, ParameterError
+from ...core.errors import ParameterError
 from ...core.estimator import Certificate, Run
 from ...data.door import Table, door
 from ...data.sources import NamedScore
@@ -68,6 +68,7 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         "Columns in the order of the path, required ones first: the first k are its subset of size k.",
         kind="iu",
         low=0,
+        below="n_features",
     )
     objective_path_: Any = fitted("(n_sizes,)", "Σ w r² of the path, from the required columns alone upwards.", low=0.0)
     cv_errors_: Any = fitted(
@@ -136,11 +137,6 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
         if self._upwards:
             return int(np.argmin(np.r_[small, False]))
         return len(small) - int(np.argmax(np.r_[small[::-1], True]))
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "order_") and self.order_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: order_ names a column that the model does not have.")
 
     _upwards = True
 

@@ -23,12 +23,11 @@ from scipy.stats import chi2
 from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
-from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
+from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param, tags
+from ...core.errors import DataError, ParameterError, SeparableDataError
 from ...core.estimator import Run
-from ...data.arrays import refuse_extreme_sizes
 from ...data.blocks import map_reduce
-from ...data.door import Table, door
+from ...data.door import Table, door, refuse_extreme_sizes
 from ...data.sources import named_columns, rowwise
 from ..base import LinearModel
 from ..choosing import plain_splits
@@ -126,6 +125,7 @@ class StepwiseGLM(RegressorMixin, LinearModel):
         "Columns in the order of the path, required ones first: the first k are its subset of size k.",
         kind="iu",
         low=0,
+        below="n_features",
     )
     deviance_path_: Any = fitted("(n_sizes,)", "The deviance along the path, from the required columns alone upwards.")
     statistics_: Any = fitted("(n_tests,)", "The statistic of each step of the path, upwards.")
@@ -140,11 +140,11 @@ class StepwiseGLM(RegressorMixin, LinearModel):
     _door = staticmethod(door(target="numeric"))
     _iterates = True
     max_seconds = None
+    _tags = tags(positive_target=True)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        if not table.in_memory:
-            raise DataError(f"{owner}: needs the rows in memory; read the table.")
+        table.require_memory(f"{owner}: needs the rows in memory; read the table.")
         _check_targets(owner, self.family, table.y)
         refuse_extreme_sizes(table.X, table.weight, owner)
         required = column_numbers(owner, "required", self.required, self)
@@ -217,11 +217,6 @@ class StepwiseGLM(RegressorMixin, LinearModel):
         found: list[Array] = map_reduce(splits, of_fold, lambda a, b: a + b, n_jobs=self.n_jobs)
         return np.column_stack(found)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = True
-        return tags
-
     @rowwise
     def predict(self, X: Any) -> Array:
         """Return the mean of y: the probability of one, or the expected count."""
@@ -238,11 +233,6 @@ class StepwiseGLM(RegressorMixin, LinearModel):
         whole = family.deviance(y, np.full(len(y), level), weight)
         left = family.deviance(y, self._score_rows(X), weight)
         return float(1.0 - left / whole) if whole > 0 else float(left == 0)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "order_") and self.order_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: order_ names a column that the model does not have.")
 
 
 class Steps(NamedTuple):

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,6 +36,7 @@ from ...core.declare import (
     fitted,
     optional,
     param,
+    tags,
 )
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Estimator, Run
@@ -65,13 +65,21 @@ def _read(model: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any
     """Read numbers or labels, as the loss asks."""
     reader = _classes if is_classification(loss_of(model)) else _numbers
     table = reader(model, X, y, sample_weight, run)
-    if not table.in_memory:
-        raise DataError(f"{type(model).__name__}: needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
+    table.require_memory(f"{type(model).__name__}: needs all rows in memory. Pass fewer rows, or X.compute() for Dask.")
     return table
 
 
 class _ScoredByLoss(Estimator):
     """An estimator that is a classifier or a regressor, as its loss is."""
+
+    _tags = tags(
+        role=lambda model: "classifier" if is_classification(loss_of(model)) else "regressor",
+        sparse=True,
+        pairwise=lambda model: getattr(model, "kernel", None) == "precomputed",
+        required=True,
+        multi_class=lambda model: _is_multiclass(loss_of(model)),
+        multi_output=lambda model: not is_classification(loss_of(model)),
+    )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² of a regressor, the accuracy of a classifier."""
@@ -79,21 +87,6 @@ class _ScoredByLoss(Estimator):
 
         metric = accuracy_score if is_classification(loss_of(self)) else r2_score
         return float(metric(y, self.predict(X), sample_weight=sample_weight))  # type: ignore[attr-defined]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        loss = loss_of(self)
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
-        tags.target_tags.required = True
-        if is_classification(loss):
-            tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=_is_multiclass(loss))
-        else:
-            tags.estimator_type = "regressor"
-            tags.regressor_tags = RegressorTags()
-            tags.target_tags.multi_output = True
-        return tags
 
 
 def _is_multiclass(loss: Any) -> bool:

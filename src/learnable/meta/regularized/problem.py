@@ -35,7 +35,7 @@ from .sets import CoefficientSet
 
 Array = NDArray[np.float64]
 
-_HALVINGS = 60
+_HALVINGS = 60  # of an interval, after which it is as short as float64 can tell
 _LAST_DIGITS = 1e-14  # by which a point is kept inside a ball, so that rounding does not take it out again
 
 

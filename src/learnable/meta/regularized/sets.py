@@ -19,7 +19,7 @@ from ...solvers.conic.quadratic import linear_program
 
 Array = NDArray[np.float64]
 
-_MOST_STEPS = 100
+_MOST_STEPS = 100  # of Newton's method for the projection, at most
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def feature(kernel: Kernel, x: Any) -> RKHSFunction:
     return RKHSFunction(kernel, np.atleast_2d(np.asarray(x, dtype=np.float64)), np.ones(1))
 
 
-_EPSILON = 2.0**-52
+_EPSILON = 2.0**-52  # distance from one to the next float64
 
 
 class MercerReport(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...core.jit import kernel
 
 Array = NDArray[np.float64]
-_TILE = 4096
+_TILE = 4096  # rows whose residual stays in the first-level cache while columns pass over it
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 
 

@@ -311,7 +311,7 @@ _MOST_NEWTON = 3000  # coefficients on the support for which a Newton step is tr
 # coefficients from which a factor of half the digits pays; its goal
 _SINGLE = 200
 _EXACT = 1e-6  # 1e-9 takes one correction more, 8 % of the time of a path of 1,500 × 3,000
-_CORRECTIONS = 9
+_CORRECTIONS = 9  # most corrections with that factor
 # the same for steps that end at changes of sign, and how many of them
 _MOST_ACTIVE = 300
 _MOST_CROSSINGS = 20

@@ -23,7 +23,7 @@ from .coordinate import GramQuadratic, Penalty, descend
 Array = NDArray[np.float64]
 
 _EPOCHS = 500  # of coordinate descent in one step
-_HALVINGS = 30
+_HALVINGS = 30  # 2⁻³⁰ of a step moves nothing that float64 could tell
 _ENOUGH = 0.9  # share of the gap below which a step counts where P itself does not fall any more
 
 

@@ -37,7 +37,7 @@ _PATIENCE = 2.0  # an extrapolated point may have a residual this many times the
 _FARTHEST = 1e4  # sum of the sizes of an extrapolation's coefficients beyond which the points are thrown away
 _BALANCED = 3.0  # ratio of the two residuals beyond which ρ is changed
 _LAST_CHANGE = 5000  # step after which ρ stays as it is, so that the method converges
-_JUDGE_EVERY = 10
+_JUDGE_EVERY = 10  # steps between two measurements of the gap
 
 
 class Term(Protocol):

@@ -36,7 +36,7 @@ _GROWTH = 0.5  # times the working set that may enter at once
 _SPARE = 1.25  # columns per coefficient that is not zero
 _INNER = 0.2  # share of the tolerance to which the working problem is solved in the end
 _EARLY = 0.05  # share of the gap to which it is solved before that
-_MOST_ROUNDS = 200
+_MOST_ROUNDS = 200  # rounds of working sets: a guard against a cycle that rounding might make
 _MOST_MOMENTS = 32  # columns for which one pass for all second moments is cheaper than passes for working sets
 # the same for so many penalties
 _MANY_LOOKS = 20

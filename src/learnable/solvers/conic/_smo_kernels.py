@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.jit import ieee_kernel, lean_kernel
 
-LANES: Final = 16
+LANES: Final = 16  # numbers that are compared side by side
 _FLAT: Final = 1e-12  # curvature of a pair of equal rows
 _SLIGHT: Final = 1e-3  # share of a block's goal below which no pair is worth a step
 _OFTEN: Final = 4  # steps between two looks at the violation

@@ -29,8 +29,8 @@ from .kkt import Program, kkt_report
 
 Array = NDArray[np.float64]
 
-_SLOPE = 1e-9
-_MOST_STEPS = 2000
+_SLOPE = 1e-9  # relative gradient at which a dual problem counts as solved
+_MOST_STEPS = 2000  # for it; the gap that is left is reported, whatever it is
 _RAYS = (1e3, 1e6, 1e9)  # lengths at which a Lagrangian that falls without end is told from one that is hard
 
 

@@ -131,8 +131,8 @@ def _rises(point: P, step: P, mu: float) -> bool:
 Solve = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 
 _RIDGE = 1e-13  # regularisation of dense systems, of the largest entry
-_SPARSE_RIDGE = 1e-9
-_REFINEMENTS = 12
+_SPARSE_RIDGE = 1e-9  # keeps pivots away from zero; what it moves is taken back by refinement
+_REFINEMENTS = 12  # of a solution of the system with that ridge, at most
 _LARGE = 1500  # rows from which a factorisation is long enough to be interrupted
 
 

@@ -297,9 +297,9 @@ def _symmetric(P: Any) -> Any:
     return half + half.T
 
 
-_ROUNDS = 12
+_ROUNDS = 12  # of scaling rows and columns in turn, at most
 _BALANCED = 0.8  # from here to its inverse a root is near enough to one
-_LARGEST = 1e300
+_LARGEST = 1e300  # entry of a program, beyond which products overflow
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ from .steps import Backtracking, Constant, InverseRoot, Now, StepRule, as_rule
 
 Array = NDArray[np.float64]
 
-_MOST_TRIALS = 60
+_MOST_TRIALS = 60  # trials of a step length
 _DROWNED = 1e-10  # ‖x₊ − y‖²/η, relative to f, of which rounding leaves too few digits
 _EPSILON = float(np.finfo(float).eps)
 
@@ -291,7 +291,7 @@ _UPDATES: Final[dict[str, tuple[Update, StepRule]]] = {
 }
 _SECOND_ORDER: Final[dict[str, Callable[..., Solution]]] = {"newton": newton, "cg": nonlinear_cg, "lbfgs": lbfgs}
 METHODS: Final = (*_UPDATES, *_SECOND_ORDER, "proximal", "subgradient")
-_BATCH_SIZE: Final = 32
+_BATCH_SIZE: Final = 32  # rows of a batch, the usual default
 _LIMITS: Final = {
     "tol": TOLERANCE,
     "max_iter": MAX_ITER,

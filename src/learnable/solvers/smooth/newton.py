@@ -24,8 +24,8 @@ from ..systems.normal_equations import conjugate_gradient
 
 Array = NDArray[np.float64]
 
-_ARMIJO = 1e-4
-_MAX_HALVINGS = 40
+_ARMIJO = 1e-4  # share of the slope that a step must earn: the usual value (Nocedal and Wright, section 3.1)
+_MAX_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell
 
 
 def newton(

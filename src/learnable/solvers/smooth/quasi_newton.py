@@ -40,9 +40,9 @@ from ..problem import Evaluation, Smooth, Solution
 
 Array = NDArray[np.float64]
 
-_ARMIJO = 1e-4
-_CURVATURE = 0.9
-_MAX_TRIALS = 30
+_ARMIJO = 1e-4  # Wolfe's conditions with the usual values for quasi-Newton steps (Nocedal and Wright, section 3.1)
+_CURVATURE = 0.9  # share of the slope that may be left after a step: loose, so that the first trial mostly passes
+_MAX_TRIALS = 30  # bisections of a step
 
 
 def lbfgs(
@@ -159,9 +159,9 @@ def _wolfe_search(problem: Smooth, x: Array, now: Evaluation, step: Array) -> tu
     return best
 
 
-_CG_ARMIJO = 1e-4
-_CG_CURVATURE = 0.1
-_EXACT = 1e-6
+_CG_ARMIJO = 1e-4  # the same for conjugate gradients
+_CG_CURVATURE = 0.1  # share of the slope that may be left: directions stay conjugate only after near-exact steps
+_EXACT = 1e-6  # share that the first trial may leave
 _GROWTH = 10.0  # of a step where the slope gives no hint
 _FARTHEST = 1e4  # most that a secant step may lengthen one
 
@@ -273,8 +273,8 @@ def _cg_search(
     return best
 
 
-_BOX_ARMIJO = 1e-4
-_BOX_TRIALS = 20
+_BOX_ARMIJO = 1e-4  # the same within bounds
+_BOX_TRIALS = 20  # halvings of a projected step
 _IDLE = 3  # steps without any gain, after which only rounding is left
 _LONGEST = 2.0  # a step in one variable; with logarithms, a factor of seven
 

@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.estimator import Observer, Progress, never, no_progress, unobserved
+from ...core.estimator import Observer, Progress, Watched, never, no_progress, unobserved
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks
 from ..problem import Evaluation, Solution
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 _MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 16  # of the thinned problem
-_FEWEST_THINNED = 4096
+_FEWEST_THINNED = 4096  # rows of a thinned problem, at least
 _MOST_THINNED = 1_000_000  # elements of it, where the table does not fit into memory
 _COARSER = 4  # times fewer rows for the first rough solution
 _ROUGH = 0.03  # gap: the optima differ by sampling error, and the gap overstates the distance
@@ -117,17 +117,11 @@ def _solve_by_lbfgs(
 ) -> Solution:
     """Run L-BFGS; where its line search sees no decrease any more above `tol`, Newton's method, which needs none."""
     scale = 1.0 / problem.curvature_bound()
-    stopped = False
-
-    def watched(iteration: int, value: float) -> bool:
-        nonlocal stopped
-        stopped = progress(iteration, value)
-        return stopped
-
+    watched = Watched(progress)
     first = lbfgs(
         problem, x0, inverse_hessian=lambda g: scale * g, tol=tol, max_iter=max_iter, progress=watched, observe=observe
     )
-    if first.converged or first.n_iter >= max_iter or stopped:
+    if first.converged or first.n_iter >= max_iter or watched.stopped:
         return first
     last = HessianFree(problem).minimise(
         first.x,

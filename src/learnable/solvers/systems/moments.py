@@ -283,7 +283,7 @@ CLOSED_FORM_TOLERANCE = 1e-12
 #: Coefficients that are stored in float32 satisfy them to this: eight times their own rounding.
 SINGLE_TOLERANCE = 1e-6
 
-_ROUNDING = 1e-14
+_ROUNDING = 1e-14  # share of the mean by which float64 data blur their own spread
 _RESIDUAL_ROWS = 512  # X is read twice in a row; the second time from the cache
 
 

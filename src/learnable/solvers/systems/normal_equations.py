@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
+from ...core.estimator import Progress, Watched, no_progress
 from ...core.threads import one_thread_blas
 from ...data.blocks import Block, Blocks, BlockSource, map_reduce, unsigned
 from .moments import (
@@ -41,9 +41,8 @@ Array = NDArray[np.float64]
 
 _MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one
-_STRICT = (
-    0.01  # share of tol·‖g₀‖ that a strict fit aims at: methods that reach the same ‖g‖ differ in β by luck, up to 20×
-)
+#: Share of tol·‖g₀‖ that a strict fit aims at: methods that reach the same ‖g‖ differ in β by luck, up to 20×.
+_STRICT = 0.01
 _SMALLEST_TARGET = 1e-140  # whose square, and 1e-8 of it, has all its digits
 _EPSILON = float(np.finfo(np.float64).eps)
 _FLAT = 1e-15  # share of the largest curvature that the rounding of sums over rows has
@@ -134,13 +133,7 @@ def iterative_fit(
     scale = 1.0 / np.sqrt(np.where(sums.x_square + alpha > 0, sums.x_square + alpha, 1.0))
     coef = np.zeros((d, k))
     level = sums.y_mean.copy()
-    stopped = False
-
-    def watched(iteration: int, value: float) -> bool:
-        nonlocal stopped
-        stopped = progress(iteration, value)
-        return stopped
-
+    watched = Watched(progress)
     limit = max_iter or max(1000, d)
     restarts = 0
     spent = [0] * k  # iterations for each target
@@ -157,7 +150,7 @@ def iterative_fit(
         size = np.linalg.norm(gradient, axis=0)
         first = size if restarts == 0 else first
         left = float(np.max(size / np.where(first > 0, first, 1.0), initial=0.0)) if strict else 0.0
-        if max(value, left) <= tol or min(spent) >= limit or stopped or restarts == _RESTARTS:
+        if max(value, left) <= tol or min(spent) >= limit or watched.stopped or restarts == _RESTARTS:
             break
         if value <= tol and left > 0.5 * last_size:
             break  # what is left of g is rounding
@@ -165,7 +158,7 @@ def iterative_fit(
         last_size = left
         plain = singular and (restarts == 1 or (plain and value <= tol))
         for target in range(k):
-            if stopped:
+            if watched.stopped:
                 break
             step, n_iter = _solve_one(
                 blocks, sums, alpha, gradient[:, target], coef[:, target], float(state.square[target]),
@@ -181,7 +174,9 @@ def iterative_fit(
     norm = np.sqrt(np.maximum(state.square, 0.0))
     rank = min(int(np.count_nonzero(sums.x_square)), blocks.n_rows - intercept)
     kind = "stationarity" if singular else "gap"
-    scaled = singular and restarts > 0 and not plain and not stopped and (max_iter is None or max(spent) < max_iter)
+    scaled = (
+        singular and restarts > 0 and not plain and not watched.stopped and (max_iter is None or max(spent) < max_iter)
+    )
     level = level - sums.x_mean @ coef
     return LinearFit(coef, level, rank, None, sums.x_mean, norm, value, max(1, sum(spent)), kind, scaled)
 

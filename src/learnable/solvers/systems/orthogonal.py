@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 Exponents = NDArray[np.int64]
 
 _EPS = float(np.finfo(np.float64).eps)
-_MAX_REFINEMENTS = 4
+_MAX_REFINEMENTS = 4  # of the triangle's solution, at most
 _SAFETY = 1e9  # of the forecast that no further refinement changes a digit: the forecast is a matter of order
 _CHUNK = 2**18  # elements converted to extended precision at a time
 

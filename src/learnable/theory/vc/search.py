@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...core.declare import check_parameters
 from ...core.errors import DataError
 from ..concentration.base import COUNT, POSITIVE, Array
+from ..covering import function_table
 from .classes import FiniteClass, SetClass
 
 
@@ -66,7 +67,7 @@ def subgraph_labelings(values: Any, thresholds: Any) -> NDArray[np.bool_]:
     >>> subgraph_labelings([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], [0.5, 0.5]).astype(int).tolist()
     [[0, 1], [1, 0], [1, 1]]
     """
-    f = _table("subgraph_labelings", values)
+    f = function_table("subgraph_labelings", values)
     t = np.asarray(thresholds, dtype=np.float64)
     if t.shape != (f.shape[1],):
         raise DataError(f"subgraph_labelings: thresholds must be {f.shape[1]} numbers; got shape {t.shape}.")
@@ -86,7 +87,7 @@ def pseudo_dimension(values: Any) -> int:
     >>> pseudo_dimension([[0, 0], [0, 1], [1, 0], [1, 1]]), pseudo_dimension([[0, 0], [1, 1], [2, 2]])
     (2, 1)
     """
-    f = _table("pseudo_dimension", values)
+    f = function_table("pseudo_dimension", values)
     n = f.shape[1]
     cuts = []
     for column in f.T:
@@ -153,10 +154,3 @@ def symmetrisation(
     slack = 4.0 / math.sqrt(trials)
     holds = deviation <= 2 * ghost + slack and 2 * ghost <= 4 * signs + 2 * slack and 4 * signs <= bound + 4 * slack
     return Symmetrisation(deviation, 2.0 * ghost, 4.0 * signs, bound, holds)
-
-
-def _table(owner: str, values: Any) -> Array:
-    f = np.asarray(values, dtype=np.float64)
-    if f.ndim != 2 or f.size == 0 or not np.isfinite(f).all():
-        raise DataError(f"{owner}: values must be finite numbers, one row per function; got shape {f.shape}.")
-    return f

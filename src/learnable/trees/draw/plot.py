@@ -24,7 +24,7 @@ from .view import TreeView, path_of, view_tree
 # Small figures inside the nodes of a drawn tree: the rows that a question looks at, and where it cuts them.
 
 
-_BINS = 18
+_BINS = 18  # bars of the histogram of a node
 _POINTS = 150  # of a scatter, evenly spaced in the order of the rows
 
 

@@ -16,7 +16,7 @@ from ._sweeps import COLUMN, CUT, MISSING_LEFT, NEXT, SCORE, THRESHOLD, add_row,
 
 Array = NDArray[np.float64]
 
-_EPSILON = 2.220446049250313e-16
+_EPSILON = 2.220446049250313e-16  # distance from one to the next float64
 
 
 @lean_kernel

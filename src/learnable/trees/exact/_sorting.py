@@ -17,8 +17,8 @@ from ...core.jit import lean_kernel
 Keys = NDArray[np.uint64]
 Int = Any  # int or np.int64, which the compiler does not tell apart
 
-_FEW = 16
-_SOME = 2048
+_FEW = 16  # keys up to which they are sorted by insertion
+_SOME = 2048  # keys up to which one pass into buckets is tried before radix passes
 _MOST_PER_BUCKET = 24  # more rows of different code in one bucket: radix passes instead
 COUNTS = 4096  # counters that `sort_keys` needs
 

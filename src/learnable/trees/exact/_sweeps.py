@@ -29,7 +29,7 @@ FOUND_SIZE = 9
 _CODE = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _BYTE = np.uint64(0xFF)
-_EPSILON = 2.220446049250313e-16
+_EPSILON = 2.220446049250313e-16  # distance from one to the next float64
 
 
 @lean_kernel

@@ -165,7 +165,7 @@ class Space(NamedTuple):
 Array = NDArray[np.float64]
 Int = Any
 
-CODES: Final = 256
+CODES: Final = 256  # values of a byte
 _AHEAD: Final = 16  # rows that are fetched before their turn
 _BLOCK: Final = 2048  # rows that all groups of a thread see before the next ones
 #: Positions in `found`: score, column, cut, whether missing values go left, whether there are any, G and H of the left
@@ -174,7 +174,7 @@ SCORE, COLUMN, CUT, MISSING_LEFT, HAS_MISSING, LEFT_SUMS, _, SUMS = range(8)
 FOUND_SIZE: Final = 16
 _ROUND: Final = 6755399441055744.0  # 1.5 · 2⁵²
 _MAGIC: Final = np.uint64(0x4330000000000000)  # the bits of 2⁵²: below it, or-ing whole numbers in adds them
-_TWO_52: Final = 4503599627370496.0
+_TWO_52: Final = 4503599627370496.0  # 2⁵²: from there on the last bit of a float64 stands for one
 
 
 @ieee_kernel

@@ -46,7 +46,7 @@ from .bins import BinnedTable, Bins
 Array = NDArray[np.float64]
 
 _BLOCKS = 64  # fixed pieces of the rows, whatever the number of threads
-_MOST_POOL_BYTES = 1 << 29
+_MOST_POOL_BYTES = 1 << 29  # of histograms that are kept at a time
 _FEW_CELLS = 1 << 22  # a tree of so few takes too short to be interrupted
 _MODES = {"auto": 0, "quantised": 1, "float64": 2}
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.world import World
+from ...data.any_order import World
 from ..growth import Grown, GrowthStopped
 from ._kernels import CODES, Fields, Limits, Task
 from ._leafwise import COUNT, LEAST_H, TOP_G, TOP_H

@@ -25,7 +25,7 @@ from ...data.any_order import sums_by_group
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
-MOST_CATEGORIES = 65_536
+MOST_CATEGORIES = 65_536  # codes that fit into 16 bits
 _OWN_SHARE = 10.0  # rows of the whole table's kind that a level is thought to have besides its own
 
 

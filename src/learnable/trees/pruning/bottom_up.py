@@ -33,7 +33,7 @@ from ._kernels import errors_below
 
 Array = NDArray[np.float64]
 
-_TIE = 1e-12
+_TIE = 1e-12  # errors within it are equal
 _RULES = {
     "estimate": Options("reduced-error", "mdl") | Matches(callable, "a function of (model, X, y)"),
     "delta": Number(low=0.0, high=1.0, low_open=True, high_open=True),
