@@ -85,8 +85,9 @@ def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0,
     norm = np.sqrt(np.einsum("ij,ij->j", rows, rows))
     # A constant column is zero but for the rounding of its mean.
     scale = np.where(norm > 1e-14 * np.sqrt(weight_sum) * np.abs(x_mean), norm, 0.0)
-    rows = np.where(scale > 0, rows, 0.0)
-    scale = np.where(scale > 0, scale, 1.0)
+    if (scale == 0).any():
+        rows = np.where(scale > 0, rows, 0.0)
+        scale = np.where(scale > 0, scale, 1.0)
     target = np.ascontiguousarray(targets[:, 0])
     found = Compressed(
         rows, target, scale, float(alpha), weight_sum, x_mean, float(y_mean[0]), float(target @ target), False
@@ -103,8 +104,13 @@ def _centred(blocks: Blocks, intercept: bool) -> tuple[Array, Array, float, Arra
     total = float(w.sum())
     x_mean = w @ X / total if intercept else np.zeros(X.shape[1])
     y_mean = w @ y / total if intercept else np.zeros(y.shape[1])
-    root = np.sqrt(w)[:, None]
-    return root * (X - x_mean), root * (y - y_mean), total, x_mean, y_mean
+    rows = X - x_mean
+    targets = y - y_mean
+    if weight is not None:
+        root = np.sqrt(w)[:, None]
+        rows *= root
+        targets *= root
+    return rows, targets, total, x_mean, y_mean
 
 
 def _is_dependent(problem: Compressed) -> bool:
