@@ -22,7 +22,7 @@ from ..data.checking import Array, class_weights_of, fingerprint_of, read_classe
 from ..data.sources import named_columns
 from . import verify, verify_glm
 from .verify_stored import is_near, ridge_choice
-from .verify_subset import Problem, problem_of
+from .verify_subset import Problem, by_target, problem_of
 
 _SAME = 1e-9
 _MOST_ENTRIES = 5e6
@@ -318,6 +318,7 @@ def _angles(model: Any, problem: Problem) -> tuple[float, bool]:
     return value, _path_is_sound(model, problem) and np.array_equal(coefs[:, -1], model.coef_)
 
 
+@by_target
 @sound
 @np.errstate(all="ignore")
 def lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
@@ -475,6 +476,7 @@ def lars_ic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 # ---- orthogonal matching pursuit ----
 
 
+@by_target
 @sound
 @np.errstate(all="ignore")
 def pursuit(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:

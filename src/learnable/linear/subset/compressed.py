@@ -67,7 +67,14 @@ class Compressed(NamedTuple):
 
 
 def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0, n_jobs: int | None) -> Compressed:
-    """Read a table once."""
+    """Read a table of one target once."""
+    return compressed_targets(owner, table, intercept=intercept, alpha=alpha, n_jobs=n_jobs)[0]
+
+
+def compressed_targets(
+    owner: str, table: Table, *, intercept: bool, alpha: float = 0.0, n_jobs: int | None
+) -> list[Compressed]:
+    """Read a table once and return the problem of each target; their rows are the same array."""
     blocks = table.blocks
     if table.in_memory:
         refuse_extreme_sizes(table.X, table.weight, owner)
@@ -88,11 +95,15 @@ def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0,
     if (scale == 0).any():
         rows = np.where(scale > 0, rows, 0.0)
         scale = np.where(scale > 0, scale, 1.0)
-    target = np.ascontiguousarray(targets[:, 0])
-    found = Compressed(
-        rows, target, scale, float(alpha), weight_sum, x_mean, float(y_mean[0]), float(target @ target), False
-    )
-    return found._replace(dependent=_is_dependent(found))
+    problems = []
+    for k in range(targets.shape[1]):
+        target = np.ascontiguousarray(targets[:, k])
+        total = float(target @ target)
+        problems.append(
+            Compressed(rows, target, scale, float(alpha), weight_sum, x_mean, float(y_mean[k]), total, False)
+        )
+    dependent = _is_dependent(problems[0])
+    return [problem._replace(dependent=dependent) for problem in problems]
 
 
 def _centred(blocks: Blocks, intercept: bool) -> tuple[Array, Array, float, Array, Array]:
