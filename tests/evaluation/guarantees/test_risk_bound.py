@@ -89,17 +89,22 @@ def test_held_out_bounds_are_the_formulas():
     assert "10 models" in ten.best.assumptions[2].detail
 
 
-def test_compression_is_computed_from_the_support_vectors():
+@pytest.mark.parametrize("clean", [False, True])
+def test_compression_is_computed_from_the_support_vectors(clean):
     rng = np.random.default_rng(1)
     X, y = draw(rng, 400)
-    model = ln.SVC(kernel="linear", C=1.0, tol=1e-6).fit(X, y)
+    y = (X[:, 0] > 0).astype(int) if clean else y
+    model = ln.SVC(kernel="linear", C=1000.0 if clean else 1.0, tol=1e-6).fit(X, y)
     found = risk_bound(model, X, y)
     bound = next(bound for bound in found.bounds if bound.name == "sample compression")
     others = np.setdiff1d(np.arange(400), model.support_)
     errors = int((model.predict(X[others]) != y[others]).sum())
     expected = bounds.compression_bound(400, len(model.support_), errors, 0.05 / 3)
     assert bound.value == pytest.approx(expected)
-    assert bound.assumptions[1].holds is None and "0 of 400" in bound.assumptions[1].detail
+    assert bound.assumptions[1].holds is None
+    # A bound that says nothing is not worth another fit.
+    assert ("0 of 400" if clean else "not fitted again") in bound.assumptions[1].detail
+    assert (bound.verdict == "informative") == clean
 
 
 def test_pac_bayes_margin_is_that_of_the_formula_and_scale_invariant():
