@@ -15,7 +15,7 @@ import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.core.registry import estimator_names
 from learnable.evaluation import plan_rows, rows_needed
-from learnable.evaluation.guarantees.families import out_of_bag_losses
+from learnable.evaluation.guarantees.families import boundary_rows, out_of_bag_losses, threshold_bits
 from learnable.evaluation.guarantees.risk_bound import risk_bound
 from learnable.theory import bounds
 from learnable.theory.concentration import binomial_upper, kl_upper
@@ -210,6 +210,34 @@ def test_leave_one_out_of_neighbours_is_that_of_refits():
             rows = np.delete(np.arange(40), i)
             wrong += ln.KNeighborsClassifier(3, weights=weights).fit(X[rows], y[rows]).predict(X[[i]])[0] != y[i]
         assert bound.inputs["leave-one-out error"] == pytest.approx(wrong / 40)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_boundary_rows_of_nearest_neighbours_define_the_rule(d):
+    rng = np.random.default_rng(19)
+    X = rng.normal(size=(400, d))
+    y = (X[:, 0] > 0.3).astype(int) + (X[:, -1] > 1.0)
+    kept = boundary_rows(X, y)
+    assert len(kept) < 400
+    model = ln.KNeighborsClassifier(1).fit(X, y)
+    again = ln.KNeighborsClassifier(1).fit(X[kept], y[kept])
+    fresh = 3.0 * rng.normal(size=(5000, d))
+    assert (again.predict(fresh) == model.predict(fresh)).all()
+    found = risk_bound(model, X, y)
+    bound = next(b for b in found.bounds if b.name == "sample compression")
+    assert bound.value == pytest.approx(bounds.compression_bound(400, len(kept), 0, 0.05 / 2))
+    noisy = ln.KNeighborsClassifier(1).fit(np.repeat(X, 2, axis=0), np.tile([0, 1], 400))
+    reasons = risk_bound(noisy, np.repeat(X, 2, axis=0), np.tile([0, 1], 400)).reasons
+    assert any("equal rows have different labels" in reason for reason in reasons)
+
+
+def test_short_thresholds_cost_fewer_bits():
+    assert threshold_bits([0.5]) == 19.0  # a power of two has no fraction
+    assert threshold_bits([0.75, -3.0]) == 20.0 + 20.0
+    assert threshold_bits([math.pi]) == 65.0
+    assert threshold_bits([0.0]) == 19.0
+    # Kraft's inequality: the short forms of all lengths and the long form together cost at most one.
+    assert 0.5 + 0.5 * sum(2.0 ** (m - 6 - m) for m in range(53)) <= 1.0
 
 
 def test_a_tree_on_zeros_and_ones_has_the_textbooks_bound():

@@ -24,6 +24,8 @@ THETAS = tuple(2.0 ** (j / 2.0) for j in range(-80, 81))
 NORMS = tuple(2.0 ** (j / 2.0) for j in range(-60, 121))
 #: With more support vectors the norm takes longer than the fit may have.
 MOST_SUPPORT = 4000
+#: Share of the rows up to which a fit to the support vectors alone takes a small part of the time of the fit.
+MOST_REFITTED = 1.0 / 3.0
 #: With more columns the spectrum takes longer than the fit may have.
 MOST_COLUMNS = 400
 
@@ -213,8 +215,11 @@ def compression_svm(evidence: Evidence, delta: float) -> Draft | str:
     others[support] = False
     errors = int(evidence.losses[others].sum())
     value = bounds.compression_bound(n, k, errors, delta, nats)
-    same = Check(_EXACT, None, "not fitted again: the bound says nothing that the check could take back")
-    if value < baseline_of(evidence, delta):
+    if value >= baseline_of(evidence, delta):
+        same = Check(_EXACT, None, "not fitted again: the bound says nothing that the check could take back")
+    elif k > MOST_REFITTED * n:
+        same = Check(_EXACT, None, f"not fitted again: {k} support vectors would take as long as the fit")
+    else:
         same = _refit_agrees(evidence, support)
     share = k / n
     rate = errors / max(1, n - k)

@@ -114,7 +114,7 @@ class LarsModel(NamedScore, RegressorMixin, LinearRegressorModel):
         names = ("alphas_", "coef_path_", "active_", "n_iter_")
         found = [getattr(self, name, None) for name in names]
         if any(isinstance(one, list) != several for one in found):
-            raise ModelFileError("load: alphas_, coef_path_, active_ and n_iter_ are lists exactly for several targets.")
+            raise ModelFileError("load: alphas_, coef_path_, active_ and n_iter_ are lists for several targets alone.")
         listed = found if several else [[one] for one in found]
         if any(len(one) != (len(self.coef_) if several else 1) for one in listed):
             raise ModelFileError("load: alphas_, coef_path_, active_ and n_iter_ must have one entry per target.")

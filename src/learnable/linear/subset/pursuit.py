@@ -64,9 +64,7 @@ class PursuitModel(NamedScore, RegressorMixin, LinearRegressorModel):
 
     _flattens_one_column = True
 
-    def _keep(
-        self, problems: list[Compressed], found: list[Pursuit], y_shape: tuple[int, ...] = ()
-    ) -> Certificate:
+    def _keep(self, problems: list[Compressed], found: list[Pursuit], y_shape: tuple[int, ...] = ()) -> Certificate:
         """Store the end of each target's path, as lists if there are several."""
         coef = np.column_stack([one.coefs[:, -1] for one in found])
         level = [problem.y_mean - problem.x_mean @ coef[:, k] for k, problem in enumerate(problems)]

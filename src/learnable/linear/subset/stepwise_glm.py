@@ -98,8 +98,9 @@ class StepwiseGLM(RegressorMixin, LinearModel):
     r"""Stepwise logistic, Poisson or gamma regression: minimise the deviance of b + xᵀβ over few columns, greedily.
 
     In the form n⁻¹ΣV + λΩ (V the deviance, Ω = ‖β‖₀) AIC and BIC are λ = c/n. `predict` gives the mean: the probability
-    of y = 1, or the expected count or size. "lr" and "wald" fit every candidate of every step, O(p²) Newton fits for a path;
-    "score" fits one model per step and needs no fit of the others. Columns that depend on those chosen never enter.
+    of y = 1, or the expected count or size. "lr" and "wald" fit every candidate of every step, O(p²) Newton fits for a
+    path; "score" fits one model per step and needs no fit of the others. Columns that depend on those chosen never
+    enter.
 
     Examples
     --------
@@ -149,7 +150,7 @@ class StepwiseGLM(RegressorMixin, LinearModel):
     deviance_path_: Any = fitted("(n_sizes,)", "The deviance along the path, from the required columns alone upwards.")
     statistics_: Any = fitted("(n_tests,)", "The statistic of each step of the path, upwards.")
     dispersion_: float = fitted(
-        "()", "φ that the statistics are divided by: one, or of \"gamma\" that of all columns.", low=0.0
+        "()", 'φ that the statistics are divided by: one, or of "gamma" that of all columns.', low=0.0
     )
     cv_deviances_: Any = fitted("(n_sizes, n_folds)", 'Mean deviance on the folds, with "cv".', optional=True)
     row_order_: int = fitted("int", "Checksum of the targets in their order, by which `verify` finds the folds again.")
