@@ -15,7 +15,8 @@ import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.core.registry import estimator_names
 from learnable.evaluation import plan_rows, rows_needed
-from learnable.evaluation.guarantees.families import boundary_rows, out_of_bag_losses, threshold_bits
+from learnable.evaluation.guarantees.families import out_of_bag_losses, threshold_bits
+from learnable.evaluation.guarantees.neighbours import boundary_rows
 from learnable.evaluation.guarantees.risk_bound import risk_bound
 from learnable.theory import bounds
 from learnable.theory.concentration import binomial_upper, kl_upper

@@ -317,7 +317,7 @@ def signed_targets(model: Any, table: Table) -> Table:
 
 
 def label_weights(model: Any, table: Table) -> Array | None:
-    """Return the weights of rows with several labels: balanced ones are products over the columns, as scikit-learn's."""
+    """Return the weights of rows with several labels; balanced ones are products over the columns."""
     if model.class_weight is None:
         return table.weight
     if model.class_weight != "balanced":
