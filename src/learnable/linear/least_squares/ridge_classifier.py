@@ -112,8 +112,8 @@ class LabelRidge(LinearClassifierModel):
 class RidgeClassifier(LabelRidge):
     r"""Classification by ridge regression of ±1: minimise Σᵢ sᵢ ‖tᵢ − b − Wxᵢ‖² + α‖W‖².
 
-    In the form n⁻¹ΣV + λΩ, α = nλ. One factorisation serves all classes. Time and memory as `Ridge`. A y with a column of
-    zeros and ones per label gives each row any number of labels.
+    In the form n⁻¹ΣV + λΩ, α = nλ. One factorisation serves all classes. Time and memory as `Ridge`. A y with a column
+    of zeros and ones per label gives each row any number of labels.
 
     Examples
     --------
