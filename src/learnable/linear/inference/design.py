@@ -1,7 +1,8 @@
 r"""One pass over the rows gives what inference needs: the triangle R with RᵀR = X̃ᵀHX̃, leverages, and outer products.
 
-X̃ has a first column of ones where there is an intercept. R comes from QR decompositions of blocks, stacked and
-decomposed again: squaring the columns first would lose half of their digits.
+X̃ has a first column of ones where there is an intercept. R comes from the products of the columns where these are far
+from dependent, else from QR decompositions of blocks, stacked and decomposed again: products lose twice the digits that
+the condition costs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ Array = NDArray[np.float64]
 
 #: |R_jj| over the norm of column j, below which the column depends on those before it: a hundred roundings of 1e-12.
 DEPENDENT = 1e-10
+#: Reciprocal condition of unit-norm columns from which on products are decomposed: they lose six digits of sixteen. On
+#: 100,000×41 that takes a third of the time of the QR.
+WELL_CONDITIONED = 1e-3
 
 
 class Design(NamedTuple):
@@ -56,6 +60,9 @@ def design_of(X: Any, columns: Sequence[int] | None, intercept: bool) -> Design:
 def triangle(design: Design, weight: Array, n_jobs: int | None = None) -> Array:
     """Return upper triangular R with RᵀR = X̃ᵀ diag(weight) X̃, weight ≥ 0 of shape (n,)."""
     root = np.sqrt(weight)
+    quick = _triangle_of_products(design, root, n_jobs)
+    if quick is not None:
+        return quick
 
     def reduced(block: Any) -> Array:
         return np.asarray(np.linalg.qr(design.rows(block) * design.cut(root, block)[:, None], mode="r"))
@@ -67,6 +74,27 @@ def triangle(design: Design, weight: Array, n_jobs: int | None = None) -> Array:
     if len(R) < design.width:
         R = np.vstack([R, np.zeros((design.width - len(R), design.width))])
     return R
+
+
+def _triangle_of_products(design: Design, root: Array, n_jobs: int | None) -> Array | None:
+    """Return R by Cholesky's method; None where columns are too near to dependent for it."""
+
+    def products(block: Any) -> Array:
+        Z = design.rows(block) * design.cut(root, block)[:, None]
+        return np.asarray(Z.T @ Z)
+
+    G = map_reduce(design.blocks, products, lambda a, b: a + b, n_jobs=n_jobs)
+    scale = np.sqrt(np.diag(G))
+    if not (np.isfinite(G).all() and (scale > 0.0).all() and len(G)):
+        return None
+    try:
+        L = np.linalg.cholesky(G / np.outer(scale, scale))
+    except np.linalg.LinAlgError:
+        return None
+    sizes = np.linalg.svd(L, compute_uv=False)
+    if sizes[-1] < WELL_CONDITIONED * sizes[0]:
+        return None
+    return np.asarray(L.T * scale)
 
 
 def check_independent(owner: str, R: Array, names: Sequence[str]) -> None:

@@ -3,8 +3,9 @@ r"""Ridge regression of labels: a linear classifier by least squares, with α gi
     min_{b, W}  Σᵢ sᵢ ‖tᵢ − b − Wxᵢ‖² + α‖W‖²,
 
 where tᵢ is +1 for the row's class and −1 for every other (two classes: one target, +1 for the second). A row goes to
-the class with the largest score. Where rows may have several labels or none, y has a column of zeros and ones per label,
-tᵢ is +1 for each of the row's labels, and a row gets all labels with a positive score. In the form n⁻¹ΣV + λΩ, with V the squared loss of the targets and Ω = ‖W‖², α = nλ.
+the class with the largest score. Where rows may have several labels or none, y has a column of zeros and ones per
+label, tᵢ is +1 for each of the row's labels, and a row gets all labels with a positive score. In the form n⁻¹ΣV + λΩ,
+with V the squared loss of the targets and Ω = ‖W‖², α = nλ.
 
 Reference: C. Bishop, Pattern Recognition and Machine Learning, section 4.1.3.
 """
@@ -89,7 +90,7 @@ class LabelRidge(LinearClassifierModel):
 
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of each row, or, if rows may have several, zeros and ones of shape (n_samples, n_classes)."""
+        """Return the label of each row; if rows may have several, zeros and ones of shape (n_samples, n_classes)."""
         if getattr(self, "multilabel_", False):
             return (self._score_rows(X) > 0).astype(np.int64)
         return np.asarray(super().predict(X))

@@ -115,7 +115,7 @@ class LarsModel(NamedScore, RegressorMixin, LinearRegressorModel):
         found = [getattr(self, name, None) for name in names]
         if any(isinstance(one, list) != several for one in found):
             raise ModelFileError("load: alphas_, coef_path_, active_ and n_iter_ are lists for several targets alone.")
-        listed = found if several else [[one] for one in found]
+        listed: list[list[Any]] = [one if isinstance(one, list) else [one] for one in found]
         if any(len(one) != (len(self.coef_) if several else 1) for one in listed):
             raise ModelFileError("load: alphas_, coef_path_, active_ and n_iter_ must have one entry per target.")
         for alphas, coefs, active, n_iter in zip(*listed, strict=True):
