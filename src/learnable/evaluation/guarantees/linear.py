@@ -124,7 +124,7 @@ def growth_on_sample(evidence: Evidence, delta: float) -> Draft | str:
 
 
 def count_distinct(X: Array) -> int:
-    """Return how many rows differ: equal rows have equal sums of products, so that only rows with equal sums compare."""
+    """Return how many rows differ: equal rows have equal sums of products, so only rows with equal sums compare."""
     weights = np.sqrt(np.arange(2.0, X.shape[1] + 2.0))
     sums = np.einsum("ij,j->i", X, weights)  # in one order for every row, which a product by BLAS need not have
     _, place, counts = np.unique(sums, return_inverse=True, return_counts=True)

@@ -41,10 +41,27 @@ class Design(NamedTuple):
 
     def rows(self, block: Any) -> Array:
         """Return X̃ of a block, dense."""
-        X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X)
-        if len(self.columns) < X.shape[1]:
-            X = X[:, self.columns]
+        X = self._free(block)
         return np.column_stack([np.ones(len(X)), X]) if self.intercept else X
+
+    def scaled(self, block: Any, factor: Array) -> Array:
+        """Return X̃ of a block, each row times its factor, in one pass."""
+        X = self._free(block)
+        if not self.intercept:
+            return np.asarray(X * factor[:, None])
+        out = np.empty((len(X), self.width))
+        out[:, 0] = factor
+        np.multiply(X, factor[:, None], out=out[:, 1:])
+        return out
+
+    def product(self, block: Any, B: Array) -> Array:
+        """Return X̃B of a block."""
+        X = self._free(block)
+        return np.asarray(X @ B[1:] + B[0] if self.intercept else X @ B)
+
+    def _free(self, block: Any) -> Array:
+        X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X)
+        return X[:, self.columns] if len(self.columns) < X.shape[1] else X
 
     def cut(self, values: NDArray[Any], block: Any) -> NDArray[Any]:
         """Return those of values, one per row, that belong to a block."""
@@ -65,7 +82,7 @@ def triangle(design: Design, weight: Array, n_jobs: int | None = None) -> Array:
         return quick
 
     def reduced(block: Any) -> Array:
-        return np.asarray(np.linalg.qr(design.rows(block) * design.cut(root, block)[:, None], mode="r"))
+        return np.asarray(np.linalg.qr(design.scaled(block, design.cut(root, block)), mode="r"))
 
     def merge(a: Array, b: Array) -> Array:
         return np.asarray(np.linalg.qr(np.vstack([a, b]), mode="r"))
@@ -80,7 +97,7 @@ def _triangle_of_products(design: Design, root: Array, n_jobs: int | None) -> Ar
     """Return R by Cholesky's method; None where columns are too near to dependent for it."""
 
     def products(block: Any) -> Array:
-        Z = design.rows(block) * design.cut(root, block)[:, None]
+        Z = design.scaled(block, design.cut(root, block))
         return np.asarray(Z.T @ Z)
 
     G = map_reduce(design.blocks, products, lambda a, b: a + b, n_jobs=n_jobs)
@@ -135,7 +152,7 @@ def leverages(design: Design, inverse: Array, weight: Array, n_jobs: int | None 
     """Return hᵢ = weightᵢ ‖x̃ᵢᵀR⁻¹‖², the weight of a row in its own fit."""
 
     def part(block: Any) -> list[Array]:
-        Z = design.rows(block) @ inverse
+        Z = design.product(block, inverse)
         return [np.einsum("ij,ij->i", Z, Z) * design.cut(weight, block)]
 
     return np.concatenate(map_reduce(design.blocks, part, lambda a, b: [*a, *b], n_jobs=n_jobs))
@@ -145,7 +162,7 @@ def score_products(design: Design, scores: Array, n_jobs: int | None = None) -> 
     """Return Σᵢ vᵢvᵢᵀ with vᵢ = uᵢ ⊗ x̃ᵢ, for scores u of shape (n, m)."""
 
     def part(block: Any) -> Array:
-        V = outer_rows(design.rows(block), design.cut(scores, block))
+        V = outer_rows(design, block, design.cut(scores, block))
         return np.asarray(V.T @ V)
 
     return map_reduce(design.blocks, part, lambda a, b: a + b, n_jobs=n_jobs)
@@ -158,7 +175,7 @@ def cluster_products(
     width = design.width * scores.shape[1]
 
     def part(block: Any) -> Array:
-        V = outer_rows(design.rows(block), design.cut(scores, block))
+        V = outer_rows(design, block, design.cut(scores, block))
         member = design.cut(cluster, block)
         incidence = sp.csr_array((np.ones(len(V)), (member, np.arange(len(V)))), shape=(count, len(V)))
         return np.asarray(incidence @ V).reshape(count, width)
@@ -167,6 +184,9 @@ def cluster_products(
     return np.asarray(sums.T @ sums)
 
 
-def outer_rows(rows: Array, scores: Array) -> Array:
-    """Return uᵢ ⊗ x̃ᵢ of every row: shape (n, m·p)."""
+def outer_rows(design: Design, block: Any, scores: Array) -> Array:
+    """Return uᵢ ⊗ x̃ᵢ of every row of a block: shape (n, m·p)."""
+    if scores.shape[1] == 1:
+        return design.scaled(block, scores[:, 0])
+    rows = design.rows(block)
     return np.asarray((scores[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
