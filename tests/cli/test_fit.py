@@ -119,3 +119,15 @@ def test_a_summary_has_coefficients_in_the_units_of_the_columns(learnable):
     code, out, _ = learnable("fit", "numbers.csv", "-t", "y", "-m", "GLM", "--summary", "--json", "--force")
     rows = json.loads(out)["summary"]
     assert {"estimate", "std_error", "p_value", "lower", "upper"} < set(rows[0])
+
+
+def test_models_without_standard_errors_say_why_and_show_what_they_have(learnable):
+    code, out, _ = learnable("fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--summary", "--intervals", "none")
+    assert code == 0
+    assert "no standard errors" in out and "pulled towards zero" in out
+    assert "Coefficients, the largest first" in out and "per standard deviation" in out
+    tree = ("fit", "numbers.csv", "-t", "y", "-m", "DecisionTreeRegressor", "--intervals", "none", "--force")
+    code, out, _ = learnable(*tree, "--summary", "--json")
+    found = json.loads(out)
+    assert code == 0 and "not a likelihood model" in found["summary"]
+    assert "Importance of the columns" in found["shown_instead"]

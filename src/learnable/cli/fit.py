@@ -58,7 +58,8 @@ def fit(
         typer.Option(
             "--summary",
             help="Print coefficients with standard errors, tests and intervals: for LinearRegression, GLM, and "
-            "LogisticRegression with C=inf, PoissonRegressor and others with alpha=0.",
+            "LogisticRegression with C=inf, PoissonRegressor and others with alpha=0. Of other models, why they have "
+            "none, and the numbers that they do have.",
         ),
     ] = False,
     output: Annotated[
@@ -288,7 +289,7 @@ def coefficients_of(fitted: Any, problem: Any) -> Any:
         likelihood = model if isinstance(model, GLM) else GLM(*_family_of(model))
         return clone(likelihood).fit(X, y).summary(names=list(encoder.get_feature_names_out()))
     except (DataError, ParameterError) as error:
-        return f"no summary: {str(error).removeprefix('infer: ')}"
+        return f"no standard errors: {str(error).removeprefix('infer: ')}"
 
 
 def _family_of(model: Any) -> tuple[str]:
@@ -342,6 +343,8 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
         if summary:
             frame = getattr(coefficients, "to_frame", None)
             record["summary"] = frame().reset_index().to_dict("records") if frame else coefficients
+            if frame is None:
+                record["shown_instead"] = numbers_of(inner)
         print(json_module.dumps(plain(record), allow_nan=False))
         return
     from .display import console, one_line
@@ -365,6 +368,19 @@ def _show(fitted: Any, problem: Any, name: str, data: str, output: str, json: bo
         out.print(one_line(line, 1000), soft_wrap=True)
     if coefficients is not None:
         out.print(str(coefficients), markup=False, highlight=False, soft_wrap=True)
+    if isinstance(coefficients, str):
+        out.print(numbers_of(inner), markup=False, highlight=False, soft_wrap=True)
+
+
+def numbers_of(inner: Any) -> str:
+    """Return what a model without standard errors can show: its settings and its most important numbers."""
+    from ..report.summary import summary
+
+    scaled = bool(getattr(getattr(inner, "encoder_", None), "scale", False))
+    units = (
+        " (coefficients are per standard deviation of a column)" if hasattr(inner.model_, "coef_") and scaled else ""
+    )
+    return f"What the fit itself says{units}:\n{summary(inner)}"
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -146,6 +146,10 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
         codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return self.classes_[codes]
 
+    def _n_scores(self, n_classes: int) -> int:
+        """Return how many scores a row has: one decides between two classes."""
+        return 1 if n_classes <= 2 else n_classes
+
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if not hasattr(self, "coef_"):
@@ -155,7 +159,7 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
             raise ModelFileError("load: classes_ must hold at least two labels.")
         flat = self._one_score_is_flat and self.coef_.ndim == 1
         n_scores = 1 if flat else self.coef_.shape[0]
-        if not (flat or self.coef_.ndim == 2) or n_scores != (1 if len(classes) <= 2 else len(classes)):
+        if not (flat or self.coef_.ndim == 2) or n_scores != self._n_scores(len(classes)):
             raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
         if np.shape(self.intercept_) not in ((), (n_scores,)):
             raise ModelFileError("load: intercept_ must have one number a row of coef_.")

@@ -22,7 +22,7 @@ from ..data.checking import Array, class_weights_of, fingerprint_of, read_classe
 from ..data.sources import named_columns
 from . import verify, verify_glm
 from .verify_stored import is_near, ridge_choice
-from .verify_subset import Problem, problem_of
+from .verify_subset import Problem, by_target, problem_of
 
 _SAME = 1e-9  # relative distance at which two scores are the same
 _MOST_ENTRIES = 5e6  # numbers of all folds for which scores are computed again: a few seconds
@@ -238,15 +238,21 @@ def _score(scorer: Any, model: Any, X: Array, y: Array, extra: dict[str, Any]) -
 @np.errstate(all="ignore")
 def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     """Recompute the certificate of a RidgeClassifier or RidgeClassifierCV, and the scores by which the latter chose."""
-    rows, fingerprint = read_classes(model, X, y, sample_weight)
-    K = len(model.classes_)
-    own = class_weights_of(model.class_weight, model.classes_, rows)
-    targets = np.where(rows.y[:, None] == np.arange(K), 1.0, -1.0)
-    if K <= 2:  # one target: +1 for the second class
-        targets = np.where(rows.y == 1, 1.0, -1.0)[:, None]
-    weight = rows.weight * own[rows.y]
-    _, labels, weights = named_columns("verify", X, y, sample_weight)
-    kept = _kept(weights, len(np.asarray(labels).ravel()))
+    if getattr(model, "multilabel_", False):
+        rows, kept = verify.rows_of(model, X, y.toarray() if hasattr(y, "toarray") else y, sample_weight)
+        fingerprint = fingerprint_of(rows)
+        targets = np.where(rows.y == 1, 1.0, -1.0)
+        weight = rows.weight * _balance(model.class_weight, rows.y)
+    else:
+        rows, fingerprint = read_classes(model, X, y, sample_weight)
+        K = len(model.classes_)
+        own = class_weights_of(model.class_weight, model.classes_, rows)
+        targets = np.where(rows.y[:, None] == np.arange(K), 1.0, -1.0)
+        if K <= 2:  # one target: +1 for the second class
+            targets = np.where(rows.y == 1, 1.0, -1.0)[:, None]
+        weight = rows.weight * own[rows.y]
+        _, labels, weights = named_columns("verify", X, y, sample_weight)
+        kept = _kept(weights, len(np.asarray(labels).ravel()))
     alpha = float(model.alpha_ if hasattr(model, "alpha_") else model.alpha)
     coef = np.atleast_2d(model.coef_.toarray() if hasattr(model.coef_, "toarray") else model.coef_)
     if coef.shape[0] != targets.shape[1] or np.shape(model.intercept_) != (len(coef),):
@@ -257,6 +263,16 @@ def ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if hasattr(model, "alpha_") and not _chose_penalty(model, signed, kept):
         return Recheck(np.inf, 0.0, fingerprint)
     return found._replace(fingerprint=fingerprint)
+
+
+def _balance(class_weight: Any, indicators: Array) -> Array:
+    """Return the weights of rows with a column of zeros and ones per label: n/(2·count) of each, multiplied."""
+    weight = np.ones(len(indicators))
+    if class_weight == "balanced":
+        for column in indicators.T:
+            values, place, counts = np.unique(column, return_inverse=True, return_counts=True)
+            weight *= (len(column) / (len(values) * counts))[place]
+    return weight
 
 
 def _chose_penalty(model: Any, rows: Any, kept: Array) -> bool:
@@ -318,6 +334,7 @@ def _angles(model: Any, problem: Problem) -> tuple[float, bool]:
     return value, _path_is_sound(model, problem) and np.array_equal(coefs[:, -1], model.coef_)
 
 
+@by_target
 @sound
 @np.errstate(all="ignore")
 def lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
@@ -476,6 +493,7 @@ def lars_ic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 # ---- orthogonal matching pursuit ----
 
 
+@by_target
 @sound
 @np.errstate(all="ignore")
 def pursuit(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, gammaincc, xlogy
+from scipy.special import betainc, expit, gammaincc, xlogy
 
 from ..core.checking import Recheck
 from ..data.checking import Array, fingerprint_of, sound
@@ -21,6 +21,7 @@ from .verify_stored import _in_order
 from .verify_subset import _required
 
 _SAME = 1e-6  # relative distance at which two values of the objective are the same
+_STEPS = 200  # of iterated least squares; with the expected curvature of a gamma regression they converge linearly
 
 
 class _Rows:
@@ -32,8 +33,16 @@ class _Rows:
         self.intercept = intercept
         self.known: dict[tuple[int, ...], tuple[Array, float, Array]] = {}
 
+        self.dispersion = 1.0
+
     def part(self, rows: Array) -> _Rows:
         return _Rows(self.X[rows], self.y[rows], self.w[rows], self.family, self.intercept)
+
+    def pearson(self) -> float:
+        """Return the dispersion of a gamma regression on all columns."""
+        m = np.exp(self.fit(range(self.X.shape[1]))[2])
+        freedom = self.w.sum() - self.X.shape[1] - int(self.intercept)
+        return max(float(np.sum(self.w * (self.y - m) ** 2 / m**2) / freedom), 1e-12)
 
     def mean(self, z: Array) -> Array:
         return np.asarray(expit(z) if self.family == "binomial" else np.exp(z))
@@ -44,11 +53,21 @@ class _Rows:
         if self.family == "binomial":
             loss = np.where(z > 0, np.log1p(np.exp(-np.abs(z))) + (1 - y) * z, np.log1p(np.exp(-np.abs(z))) - y * z)
             return float(2 * self.w @ (loss + xlogy(y, y) + xlogy(1 - y, 1 - y)))
+        if self.family == "gamma":
+            return float(2 * self.w @ (np.log(m / y) + (y - m) / m))
         return float(2 * self.w @ (xlogy(y, y) - y * z - y + m))
 
     def variance(self, z: Array) -> Array:
+        """Return the expected curvature of half the deviance by the score."""
         m = self.mean(z)
+        if self.family == "gamma":
+            return np.ones(len(m))
         return np.asarray(m * (1 - m) if self.family == "binomial" else m)
+
+    def excess(self, z: Array) -> Array:
+        """Return minus the slope of half the deviance by the score."""
+        m = self.mean(z)
+        return np.asarray((self.y - m) / m if self.family == "gamma" else self.y - m)
 
     def design(self, columns: Any) -> Array:
         Z = self.X[:, list(columns)]
@@ -71,10 +90,10 @@ class _Rows:
             level = np.clip(level, 1e-12, 1 - 1e-12) if self.family == "binomial" else max(level, 1e-12)
             beta[0] = np.log(level / (1 - level)) if self.family == "binomial" else np.log(level)
         last = self.deviance(Z @ beta)
-        for _ in range(60):
+        for _ in range(_STEPS):
             z = Z @ beta
             root = np.sqrt(np.maximum(self.w * self.variance(z), 1e-300))
-            move = np.linalg.lstsq(root[:, None] * Z, self.w * (self.y - self.mean(z)) / root, rcond=1e-12)[0]
+            move = np.linalg.lstsq(root[:, None] * Z, self.w * self.excess(z) / root, rcond=1e-12)[0]
             share = 1.0
             while self.deviance(Z @ (beta + share * move)) > last and share > 1e-6:
                 share /= 2
@@ -82,7 +101,7 @@ class _Rows:
             if not value < last:
                 break
             beta = beta + share * move
-            if last - value <= 1e-12 * max(value, 1e-8):
+            if last - value <= 1e-13 * max(value, 1e-8):
                 last = value
                 break
             last = value
@@ -91,14 +110,14 @@ class _Rows:
     def statistic(self, test: str, inner: list[int], j: int) -> float:
         """Return the statistic of column j beside the columns `inner`."""
         if test == "lr":
-            return self.fit(inner)[1] - self.fit([*inner, j])[1]
+            return (self.fit(inner)[1] - self.fit([*inner, j])[1]) / self.dispersion
         outer = sorted([*inner, j])
         if test == "wald":
             beta, _, z = self.fit(outer)
             Z = self.design(outer)
             inverse = np.linalg.pinv(Z.T @ (Z * (self.w * self.variance(z))[:, None]), hermitian=True)
             place = outer.index(j) + int(self.intercept)
-            return float(beta[place] ** 2 / inverse[place, place])
+            return float(beta[place] ** 2 / (self.dispersion * inverse[place, place]))
         z = self.fit(inner)[2]
         v = self.w * self.variance(z)
         Z = self.design(inner)
@@ -107,7 +126,7 @@ class _Rows:
         if Z.shape[1]:
             root = np.sqrt(v)
             left = x - Z @ np.linalg.lstsq(root[:, None] * Z, root * x, rcond=1e-12)[0]
-        return float((self.w * (self.y - self.mean(z)) @ x) ** 2 / (v @ left**2))
+        return float((self.w * self.excess(z) @ x) ** 2 / (self.dispersion * (v @ left**2)))
 
 
 @sound
@@ -118,6 +137,9 @@ def stepwise_glm(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     Z = np.concatenate([(part.toarray() if hasattr(part, "toarray") else part) for part, _, _ in rows.chunks()])
     data = _Rows(Z.astype(float), rows.y[:, 0], rows.weight.astype(float), model.family, bool(model.fit_intercept))
     fingerprint = fingerprint_of(rows)
+    data.dispersion = data.pearson() if model.family == "gamma" else 1.0
+    if not abs(float(getattr(model, "dispersion_", 1.0)) - data.dispersion) <= 1e-6 * data.dispersion:
+        return Recheck(np.inf, 0.0, fingerprint)
     required = [int(j) for j in np.flatnonzero(_required(model))]
     order = [int(j) for j in np.asarray(model.order_)]
     k = len(required)
@@ -199,8 +221,12 @@ def _kept_place(
         return int(np.argmin(table.mean(axis=1)))
     if model.criterion != "test":
         factor = 2.0 if model.criterion == "aic" else max(0.0, float(np.log(data.w.sum())))
-        return int(np.argmin(deviances + factor * sizes))
-    small = gammaincc(0.5, np.maximum(statistics, 0) / 2) <= model.p_value
+        return int(np.argmin(deviances / data.dispersion + factor * sizes))
+    found = np.maximum(statistics, 0)
+    small = gammaincc(0.5, found / 2) <= model.p_value
+    if model.family == "gamma":
+        freedom = data.w.sum() - data.X.shape[1] - int(data.intercept)
+        small = betainc(freedom / 2, 0.5, freedom / (freedom + found)) <= model.p_value
     expected = 0
     if model.direction == "forward":
         while expected < last and small[expected]:

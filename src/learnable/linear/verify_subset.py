@@ -7,16 +7,19 @@ of which is below that of all columns but O.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.special import betainc
 
 from ..core.checking import Recheck
-from ..data.checking import Array, fingerprint_of, sound
+from ..data.checking import Array, fingerprint_of, numbers_of, sound
+from ..data.sources import named_columns
 from . import verify
 from .verify_stored import _folds, _in_order
 
@@ -449,6 +452,43 @@ def _above_the_best(problem: Problem, required: Array, size: int, rss: float) ->
     return gap if gap > 1e-8 else 0.0
 
 
+def by_target(check: Callable[[Any, Any, Any, Any], Recheck]) -> Callable[[Any, Any, Any, Any], Recheck]:
+    """Return a check of models of several targets: each target by itself, as if it had been fitted alone."""
+
+    @wraps(check)
+    def every_target(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
+        if np.ndim(model.coef_) != 2 and np.ndim(model.intercept_) == 0:
+            return check(model, X, y, sample_weight)
+        if np.ndim(model.coef_) != 2:  # a target in one column
+            alone = copy.copy(model)
+            alone.intercept_ = np.float64(np.ravel(model.intercept_)[0])
+            return check(alone, X, y, sample_weight)
+        X, y, sample_weight = named_columns("verify", X, y, sample_weight)
+        whole = fingerprint_of(verify.rows_of(model, X, y, sample_weight)[0])
+        targets = numbers_of(y)
+        if targets.ndim != 2 or targets.shape[1] != len(model.coef_):
+            return Recheck(np.inf, 0.0, whole)
+        found = []
+        for k in range(len(model.coef_)):
+            alone = copy.copy(model)
+            alone.coef_ = model.coef_[k]
+            alone.intercept_ = np.float64(np.broadcast_to(model.intercept_, (len(model.coef_),))[k])
+            for name in ("alphas_", "active_", "coef_path_", "n_iter_", "order_"):
+                if hasattr(model, name):
+                    setattr(alone, name, getattr(model, name)[k])
+            found.append(check(alone, X, targets[:, k], sample_weight))
+        bounds = [one.bound for one in found if one.bound is not None]
+        return Recheck(
+            max(one.value for one in found),
+            max(one.rounding for one in found),
+            whole,
+            bound=max(bounds) if bounds else None,
+        )
+
+    return every_target
+
+
+@by_target
 @sound
 @np.errstate(all="ignore")
 def lasso_lars(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+import sklearn.linear_model as peers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
@@ -11,6 +12,7 @@ from sklearn.linear_model import lars_path as sklearn_path
 from tests.linear.subset.tables import noisy
 
 import learnable as ln
+from learnable.core.errors import ModelFileError
 from learnable.linear import Lasso, LassoLars, LinearRegression, lars_path
 
 
@@ -92,3 +94,38 @@ def test_too_few_corners_are_told():
         model = LassoLars(alpha=1e-3, max_iter=2).fit(X, y)
     assert len(model.alphas_) == 3
     assert model.certificate_.value > model.certificate_.tolerance
+
+
+@pytest.mark.parametrize("name", ["Lars", "LassoLars"])
+@pytest.mark.parametrize("setting", [{}, {"fit_intercept": False}])
+def test_several_targets_have_a_path_each_as_in_scikit_learn(name, setting, tmp_path):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(60, 6))
+    Y = np.column_stack([X[:, 0] - 2 * X[:, 3], X[:, 1] + X[:, 2]]) + rng.normal(size=(60, 2))
+    settings_ = setting if name == "Lars" else {"alpha": 0.05, **setting}
+    ours = getattr(ln, name)(**settings_).fit(X, Y)
+    theirs = getattr(peers, name)(**settings_).fit(X, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-10)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-10)
+    assert ours.n_iter_ == theirs.n_iter_
+    for own, other in zip(ours.alphas_, theirs.alphas_, strict=True):
+        np.testing.assert_allclose(own, other, atol=1e-10)
+    ln.save(ours, tmp_path / "model.safetensors")
+    loaded = ln.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict(X), ours.predict(X))
+    assert ln.verify(loaded, X, Y)
+    assert not ln.verify(loaded, X, Y[:, ::-1])
+    loaded.coef_path_[1] = loaded.coef_path_[1] * 1.0001
+    assert not ln.verify(loaded, X, Y)
+    column = getattr(ln, name)(**settings_).fit(X, Y[:, :1])
+    assert column.predict(X).shape == getattr(peers, name)(**settings_).fit(X, Y[:, :1]).predict(X).shape
+    assert ln.verify(column, X, Y[:, :1])
+
+
+def test_a_file_with_a_damaged_path_is_refused(tmp_path):
+    X, y = noisy(4, seed=7)
+    for member, value in (("alphas_", [[1.0]]), ("active_", np.array([9])), ("n_iter_", -1)):
+        model = LassoLars(alpha=0.05).fit(X, y)
+        setattr(model, member, value)
+        with pytest.raises(ModelFileError, match=member):
+            ln.save(model, tmp_path / "model.safetensors")

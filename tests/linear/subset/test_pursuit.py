@@ -51,3 +51,20 @@ def test_dependent_columns_are_not_chosen_twice():
     assert len(model.order_) == 3
     with pytest.raises(ParameterError, match="n_nonzero_coefs"):
         OrthogonalMatchingPursuit(n_nonzero_coefs=6).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("setting", [{"n_nonzero_coefs": 3}, {"tol": 20.0}])
+def test_several_targets_are_scikit_learns_and_checked_one_by_one(signal, setting, tmp_path):
+    X, y = signal
+    Y = np.column_stack([y, X[:, 4] - X[:, 5] + 0.1 * y])
+    ours = OrthogonalMatchingPursuit(**setting).fit(X, Y)
+    theirs = peers.OrthogonalMatchingPursuit(**setting).fit(X, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-10)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_)
+    assert ours.n_iter_ == theirs.n_iter_
+    ln.save(ours, tmp_path / "model.safetensors")
+    loaded = ln.load(tmp_path / "model.safetensors")
+    assert ln.verify(loaded, X, Y)
+    assert not ln.verify(loaded, X, Y[:, ::-1])
+    loaded.order_[1] = loaded.order_[1][::-1].copy()
+    assert not ln.verify(loaded, X, Y)

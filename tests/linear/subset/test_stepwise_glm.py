@@ -1,8 +1,9 @@
-"""Stepwise logistic and Poisson regression: refits by another library, known tests, and steps checked again."""
+"""Stepwise logistic, Poisson and gamma regression: refits by another library, known tests, and steps checked again."""
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, f
+from sklearn.linear_model import GammaRegressor as PeerGamma
 from sklearn.linear_model import LogisticRegression as Peer
 from sklearn.linear_model import PoissonRegressor as PeerPoisson
 from sklearn.metrics import log_loss
@@ -19,10 +20,15 @@ def rows():
     X[:, 3] += 0.7 * X[:, 1]
     score = 1.2 * X[:, 1] - 0.8 * X[:, 4]
     labels = (rng.random(150) < 1 / (1 + np.exp(-score))).astype(float)
-    return X, {"binomial": labels, "poisson": rng.poisson(np.exp(0.5 * score)).astype(float)}
+    counts = rng.poisson(np.exp(0.5 * score)).astype(float)
+    return X, {"binomial": labels, "poisson": counts, "gamma": rng.gamma(2.0, np.exp(0.5 * score))}
 
 
 def peer_deviance(X, y, family, columns):
+    if family == "gamma":
+        model = PeerGamma(alpha=0.0, solver="newton-cholesky", tol=1e-9).fit(X[:, columns], y) if columns else None
+        mean = np.full(len(y), y.mean()) if model is None else model.predict(X[:, columns])
+        return 2 * np.sum(np.log(mean / y) + y / mean - 1)
     if family == "poisson":
         model = PeerPoisson(alpha=0.0, solver="newton-cholesky", tol=1e-9).fit(X[:, columns], y) if columns else None
         mean = np.full(len(y), y.mean()) if model is None else model.predict(X[:, columns])
@@ -35,7 +41,7 @@ def peer_deviance(X, y, family, columns):
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("family", ["binomial", "poisson"])
+@pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_every_step_is_the_best_of_refits_by_another_library(rows, family, direction):
     X, targets = rows
@@ -67,6 +73,31 @@ def test_the_criteria_are_those_of_the_deviance(rows):
     assert (tested.statistics_[: tested.support_.sum()] > level).all()
     assert tested.statistics_[tested.support_.sum()] <= level
     np.testing.assert_allclose(tested.statistics_, -np.diff(path), atol=1e-6)
+
+
+def test_gamma_statistics_are_in_units_of_the_dispersion_of_all_columns(rows):
+    """The F test of two nested gamma regressions, and Cp's rule for the deviance."""
+    X, targets = rows
+    y = targets["gamma"]
+    full = PeerGamma(alpha=0.0, solver="newton-cholesky", tol=1e-9).fit(X, y)
+    dispersion = np.sum((y / full.predict(X) - 1) ** 2) / (150 - 6)
+    model = StepwiseGLM("gamma", criterion="test").fit(X, y)
+    assert model.dispersion_ == pytest.approx(dispersion, rel=1e-6)
+    np.testing.assert_allclose(model.statistics_, -np.diff(model.deviance_path_) / dispersion, rtol=1e-6, atol=1e-6)
+    assert f.sf(model.statistics_, 1, 144)[: model.support_.sum()].max() <= 0.05
+    bic = StepwiseGLM("gamma").fit(X, y)
+    assert bic.support_.sum() == np.argmin(model.deviance_path_ / dispersion + np.log(150) * np.arange(6))
+    assert set(np.flatnonzero(bic.support_)) >= {1, 4}
+    for test in ("wald", "score"):
+        other = StepwiseGLM("gamma", test=test, criterion="test").fit(X, y)
+        np.testing.assert_allclose(other.statistics_[:2], model.statistics_[:2], rtol=0.6)
+        assert ln.verify(other, X, y)
+    other.dispersion_ *= 1.01
+    assert not ln.verify(other, X, y)
+    with pytest.raises(DataError, match="must be positive"):
+        StepwiseGLM("gamma").fit(X, y - y.min())
+    with pytest.raises(DataError, match="more rows than coefficients"):
+        StepwiseGLM("gamma").fit(X[:6], y[:6])
 
 
 @pytest.mark.parametrize("test", ["wald", "score"])

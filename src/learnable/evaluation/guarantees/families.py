@@ -20,10 +20,11 @@ from ...theory.concentration import Check
 from ...theory.vc.classes import log_tree_growth
 from . import linear
 from .linear import rows_of
+from .neighbours import MOST_VORONOI_COLUMNS, neighbours, neighbours_compression
 from .record import Array, Draft, Evidence
 
 # --------------------------------------------------------------------------------------------------------------------
-# Training-set bounds by the length of the model file, and of nearest neighbours by leave-one-out.
+# Training-set bounds by the length of the model file, and online to batch.
 
 
 _OCCAM = "A. Blumer, A. Ehrenfeucht, D. Haussler and M. Warmuth, Occam's razor, 1987; J. Langford, JMLR 6, 2005, §4"
@@ -96,40 +97,6 @@ def _file_bits(model: Any) -> tuple[float, str] | str:
         return f"description: the model has no file; {error}"
     bits = 8.0 * length + 2.0 * math.log2(length + 1.0) + 1.0
     return bits, f"compressed model file of {length} bytes"
-
-
-def neighbours(evidence: Evidence, delta: float) -> Draft | str:
-    """Leave-one-out errors of nearest neighbours, by the variance of their distance from the risk."""
-    model = evidence.model
-    if evidence.classes is None or np.asarray(evidence.codes).min() < 0:
-        return "leave-one-out: for known classes only"
-    if not isinstance(model.weights, str):
-        return "leave-one-out: weights are a function, which may look at all rows"
-    k = int(model.n_neighbors)
-    n = evidence.n
-    if n <= k + 1:
-        return "leave-one-out: too few rows"
-    distance, index = model.kneighbors()  # of the fitted rows, each without itself
-    votes = np.zeros((n, len(evidence.classes)))
-    weight = np.ones_like(distance)
-    if model.weights == "distance":
-        exact = distance == 0.0
-        with np.errstate(divide="ignore"):
-            weight = np.where(exact.any(axis=1, keepdims=True), exact.astype(np.float64), 1.0 / distance)
-    codes = np.asarray(evidence.codes)
-    for column in range(index.shape[1]):
-        np.add.at(votes, (np.arange(n), codes[index[:, column]]), weight[:, column])
-    error = float((votes.argmax(axis=1) != codes).mean())
-
-    def at(m: int) -> float:
-        return bounds.neighbours_bound(error, m, k, delta)
-
-    statement = "R ≤ R̂_loo + √(s/δ), by E(R̂_loo − R)² ≤ s = 1/n + 4k/(n − 1) + 4k/n and Markov's inequality"
-    source = "W. Rogers and T. Wagner, 1978; L. Devroye, L. Györfi and G. Lugosi, 1996, theorem 24.2"
-    checks = (Check("k was fixed beforehand", None, f"k = {k}; a k chosen on these rows needs choices= their number"),)
-    return Draft(
-        "leave-one-out", at(n), error, delta, statement, source, {"k": k, "leave-one-out error": error}, checks, at
-    )
 
 
 def online_pass(evidence: Evidence, delta: float) -> Draft | str:
@@ -239,18 +206,39 @@ def tree_description(evidence: Evidence, delta: float) -> Draft | str:
         statement = "R ≤ R̂ + √(((t + 1) log₂(d + 3) + ln(2/δ))/(2n)), t nodes over d columns of zeros and ones"
         inputs: dict[str, Any] = {"nodes": nodes, "columns": d}
     else:
-        each = 1.0 + math.log2(d) + 64.0 + 1.0  # split or leaf, column, threshold, where missing values go
-        bits = splits * each + (splits + 1) * (1.0 + math.log2(K))
+        each = 1.0 + math.log2(d) + 1.0  # split or leaf, column, where missing values go
+        bits = splits * each + threshold_bits(_thresholds_of(evidence.model)) + (splits + 1) * (1.0 + math.log2(K))
         nats = bits * math.log(2.0)
 
         def at(m: int) -> float:
             return bounds.description_bound(error, m, nats, delta)
 
-        statement = "R ≤ kl⁻¹(R̂, (L + ln(1/δ))/n), with a prefix code of L nats: 64 bits per threshold"
+        statement = "R ≤ kl⁻¹(R̂, (L + ln(1/δ))/n), with a prefix code of L nats: at most 65 bits per threshold"
         inputs = {"splits": splits, "bits": bits}
     source = "S. Shalev-Shwartz and S. Ben-David, Understanding Machine Learning, 2014, §18.1"
     checks = (Check("the code was fixed beforehand", True, "shape, column, threshold, label"),)
     return Draft("description length (MDL)", at(n), error, delta, statement, source, inputs, checks, at)
+
+
+def threshold_bits(thresholds: Any) -> float:
+    """Return the bits of a prefix code of some numbers: short ones such as ½ cost less than 64 bits.
+
+    One bit tells the two forms apart. The long form is the number's 64 bits. The short form is sign and exponent (12
+    bits), how many bits of the fraction follow (6 bits), and these, up to the last that is not zero.
+    """
+    words = np.ascontiguousarray(thresholds, dtype=np.float64).view(np.uint64)
+    fraction = words & np.uint64(2**52 - 1)
+    lowest = (fraction & (~fraction + np.uint64(1))).astype(np.float64)  # 2 to the number of zeros at the end
+    zeros = np.where(fraction == 0, 52.0, np.log2(np.maximum(lowest, 1.0)))
+    return float(np.minimum(65.0, 1.0 + 12.0 + 6.0 + 52.0 - zeros).sum())
+
+
+def _thresholds_of(model: Any) -> Array:
+    """Return the thresholds of the splits of a single tree."""
+    tree = getattr(model, "trees_", None)
+    if tree is None:
+        tree = model.tree_
+    return np.asarray(tree.threshold, dtype=np.float64)[np.asarray(tree.feature) >= 0]
 
 
 def boosted_growth(evidence: Evidence, delta: float) -> Draft | str:
@@ -566,6 +554,8 @@ LONG_FILES = {
 def candidates_of(model: Any) -> tuple[Candidate, ...] | str:
     """Return the bounds that are tried for a model; or why there are none."""
     name = type(model).__name__
+    if name == "KNeighborsClassifier" and model.n_neighbors == 1 and model.n_features_in_ <= MOST_VORONOI_COLUMNS:
+        return (*CANDIDATES[name], neighbours_compression)  # its setting and the number of columns are no draw
     if name in CANDIDATES:
         return CANDIDATES[name]
     if name in LONG_FILES:

@@ -14,7 +14,7 @@ from ...data.door import read_features
 from ...theory import bounds, covering, rademacher, vc
 from ...theory.concentration import Check
 from ...theory.concentration.binomial import log_binomial
-from .record import Array, Draft, Evidence
+from .record import Array, Draft, Evidence, baseline_of
 
 #: A number of 64 bits that was read off the rows, such as γ = 1/(d Var X), in nats.
 NUMBER = 64.0 * math.log(2.0)
@@ -24,6 +24,8 @@ THETAS = tuple(2.0 ** (j / 2.0) for j in range(-80, 81))
 NORMS = tuple(2.0 ** (j / 2.0) for j in range(-60, 121))
 #: With more support vectors the norm takes longer than the fit may have.
 MOST_SUPPORT = 4000
+#: Share of the rows up to which a fit to the support vectors alone takes a small part of the time of the fit.
+MOST_REFITTED = 1.0 / 3.0
 #: With more columns the spectrum takes longer than the fit may have.
 MOST_COLUMNS = 400
 
@@ -31,6 +33,9 @@ _VC = "V. Vapnik and A. Chervonenkis, 1971; S. Boucheron, O. Bousquet and G. Lug
 _MASSART = "P. Massart, 2000; M. Mohri, A. Rostamizadeh and A. Talwalkar, Foundations of Machine Learning, 2018, §3.3"
 _MARGIN = "V. Koltchinskii and D. Panchenko, 2002; P. Bartlett and S. Mendelson, JMLR 3, 2002"
 _PAC_BAYES = "J. Langford and J. Shawe-Taylor, PAC-Bayes and margins, NIPS 2002"
+
+
+_EXACT = "the machine is the exact solution, a function of its support vectors alone"
 
 
 class Geometry(NamedTuple):
@@ -103,7 +108,7 @@ def growth_on_sample(evidence: Evidence, delta: float) -> Draft | str:
     X = rows_of(evidence)
     if sp.issparse(X):
         return "labelings on the sample are counted for dense tables only"
-    distinct_rows = len({row.tobytes() for row in np.ascontiguousarray(X)})
+    distinct_rows = count_distinct(np.asarray(X, dtype=np.float64))
     dimension, pairs, words = scores_of_dimension(evidence)
     log_growth = pairs * _log_cover(distinct_rows, dimension)
     error = float(evidence.losses.mean())
@@ -116,6 +121,16 @@ def growth_on_sample(evidence: Evidence, delta: float) -> Draft | str:
     inputs = {"distinct rows": distinct_rows, "dimension": dimension, "pairs": pairs, "ln growth": log_growth}
     checks = (Check(f"the classifier is made of {words}", True, type(evidence.model).__name__),)
     return Draft("growth function on the rows", at(evidence.n), error, delta, statement, _MASSART, inputs, checks, at)
+
+
+def count_distinct(X: Array) -> int:
+    """Return how many rows differ: equal rows have equal sums of products, so only rows with equal sums compare."""
+    weights = np.sqrt(np.arange(2.0, X.shape[1] + 2.0))
+    sums = np.einsum("ij,j->i", X, weights)  # in one order for every row, which a product by BLAS need not have
+    _, place, counts = np.unique(sums, return_inverse=True, return_counts=True)
+    meeting = np.flatnonzero(counts[place] > 1)
+    alone = len(X) - len(meeting)
+    return alone + len({row.tobytes() for row in X[meeting] + 0.0})
 
 
 def rademacher_margin(evidence: Evidence, delta: float) -> Draft | str:
@@ -200,7 +215,12 @@ def compression_svm(evidence: Evidence, delta: float) -> Draft | str:
     others[support] = False
     errors = int(evidence.losses[others].sum())
     value = bounds.compression_bound(n, k, errors, delta, nats)
-    same = _refit_agrees(evidence, support)
+    if value >= baseline_of(evidence, delta):
+        same = Check(_EXACT, None, "not fitted again: the bound says nothing that the check could take back")
+    elif k > MOST_REFITTED * n:
+        same = Check(_EXACT, None, f"not fitted again: {k} support vectors would take as long as the fit")
+    else:
+        same = _refit_agrees(evidence, support)
     share = k / n
     rate = errors / max(1, n - k)
 
@@ -365,10 +385,20 @@ def _geometry(evidence: Evidence) -> Geometry | str:
     squares = _row_squares(X) + 1.0
     spectrum = None
     if not sp.issparse(X) and X.shape[1] <= MOST_COLUMNS:
-        lifted = np.column_stack([np.asarray(X, dtype=np.float64), np.ones(X.shape[0])])
-        spectrum = np.maximum(np.linalg.eigvalsh(lifted.T @ lifted / len(lifted)), 0.0)
+        spectrum = _spectrum(np.asarray(X, dtype=np.float64))
     fixed = Check("columns were scaled before any row was seen", None, "margins depend on the scale of columns")
     return Geometry(evidence.signs * scores / norm, squares, 0.0, spectrum, fixed)
+
+
+def _spectrum(X: Array) -> Array:
+    """Return the eigenvalues of the second moments of the rows, with a column of ones."""
+    n, d = X.shape
+    moments = np.empty((d + 1, d + 1))
+    moments[:d, :d] = X.T @ X / n
+    moments[d, :d] = X.mean(axis=0)
+    moments[:d, d] = moments[d, :d]
+    moments[d, d] = 1.0
+    return np.asarray(np.maximum(np.linalg.eigvalsh(moments), 0.0))
 
 
 def _kernel_geometry(evidence: Evidence) -> Geometry | str:
@@ -377,16 +407,20 @@ def _kernel_geometry(evidence: Evidence) -> Geometry | str:
         function = model.function_
     except (LearnableError, AttributeError) as error:
         return f"margins: {error}"
-    if function.points.shape[0] > MOST_SUPPORT:
-        return f"margins: more than {MOST_SUPPORT} kernel terms; their norm takes longer than the fit"
     X = rows_of(evidence)
     b = float(np.ravel(getattr(model, "intercept_", 0.0))[0])
-    norm = math.hypot(float(np.ravel(function.norm())[0]), b)
-    if not norm > 0.0:
-        return "margins: the function is zero"
-    scores = np.ravel(np.asarray(model.decision_function(evidence.X), dtype=np.float64))
+    scores = evidence.once(
+        "scores", lambda: np.ravel(np.asarray(model.decision_function(evidence.X), dtype=np.float64))
+    )
     if len(scores) != evidence.n:
         return "margins: for one score only"
+    square = _norm_from_scores(model, scores, b)
+    if square is None and function.points.shape[0] > MOST_SUPPORT:
+        return f"margins: more than {MOST_SUPPORT} kernel terms; their norm takes longer than the fit"
+    own = math.sqrt(square) if square is not None else float(np.ravel(function.norm())[0])
+    norm = math.hypot(own, b)
+    if not norm > 0.0:
+        return "margins: the function is zero"
     if not _decides_by_sign(evidence, scores):
         return "margins: the prediction is not the sign of the score"
     squares = np.asarray(function.kernel.diagonal(X), dtype=np.float64) + 1.0
@@ -394,6 +428,17 @@ def _kernel_geometry(evidence: Evidence) -> Geometry | str:
     detail = "γ was read off the rows, and its 64 bits are paid for" if nats else "it does not depend on the rows"
     fixed = Check("the kernel is fixed beforehand", True, detail)
     return Geometry(evidence.signs * scores / norm, squares, nats, None, fixed)
+
+
+def _norm_from_scores(model: Any, scores: Array, b: float) -> float | None:
+    """Return ‖f‖² = Σ αᵢ f(xᵢ) over the support vectors, which are among the rows; None where they are not known."""
+    support = getattr(model, "support_", None)
+    alpha = np.ravel(np.asarray(getattr(model, "dual_coef_", []), dtype=np.float64))
+    if support is None or len(alpha) != len(support) or np.max(support, initial=-1) >= len(scores):
+        return None
+    terms = alpha * (scores[np.asarray(support)] - b)
+    square = float(terms.sum())
+    return square if square > 1e-8 * float(np.abs(terms).sum()) else None
 
 
 def _decides_by_sign(evidence: Evidence, scores: Array) -> bool:
@@ -454,13 +499,14 @@ def _largest_norm(evidence: Evidence) -> tuple[float, Check]:
 
 def _refit_agrees(evidence: Evidence, support: Any) -> Check:
     """Fit the machine to its support vectors alone: the same predictions, if its solution is exact."""
-    assumption = "the machine is the exact solution, a function of its support vectors alone"
+    assumption = _EXACT
     model = evidence.model
     settings = {} if getattr(model, "gamma", None) != "scale" else {"gamma": float(model.gamma_)}
     try:
         X = rows_of(evidence)
         again = clone(model).set_params(**settings).fit(X[support], evidence.y[support])
-        differ = int((again.predict(X) != model.predict(evidence.X)).sum())
+        before = evidence.once("predicted", lambda: model.predict(evidence.X))
+        differ = int((again.predict(X) != before).sum())
     except (LearnableError, ValueError) as error:
         return Check(assumption, None, f"a fit to them fails: {error}")
     detail = f"a fit to them predicts {differ} of {evidence.n} rows differently"

@@ -20,6 +20,8 @@ from ...theory.concentration import Check, binomial_lower
 
 Kind = Literal["held-out", "training"]
 Verdict = Literal["vacuous", "useless", "informative"]
+#: Rows whose labels are compared with the signs of their scores.
+_PREDICTED_AGAIN = 100
 #: Beyond this many rows none are counted.
 _MOST_ROWS = 10**12
 
@@ -296,20 +298,38 @@ def gather(model: Any, X: Any, y: Any, target_range: tuple[float, float] | None)
     if target.ndim != 1:
         return "several targets per row have no single risk; bound each column by its own model"
     if is_classifier(model):
-        predicted = np.asarray(model.predict(X))
+        predicted, memory = _predictions(model, X)
         if predicted.shape != target.shape:
             return f"{type(model).__name__} predicts {predicted.shape[1:]} values per row"
         classes = np.asarray(model.classes_)
         codes = np.full(n, -1, dtype=np.int64)
         for code, label in enumerate(classes):
             codes[target == label] = code
-        return Evidence(model, X, target, (predicted != target).astype(np.float64), codes, classes)
+        losses = (predicted != target).astype(np.float64)
+        memory["predicted"] = predicted
+        return Evidence(model, X, target, losses, codes, classes, memory=memory)
     if target_range is None:
         return (
             "a squared loss has no largest value; pass target_range=(low, high), the range that no target can leave, "
             "and predictions are clipped to it"
         )
     return _regression(owner, model, X, target, target_range)
+
+
+def _predictions(model: Any, X: Any) -> tuple[NDArray[Any], dict[str, Any]]:
+    """Return the predicted labels, and scores that were computed for them.
+
+    A kernel machine of two classes predicts the sign of its score, which its margins need, too: one pass serves both.
+    Some rows are predicted all the same, and where their labels are others than the signs say, all are.
+    """
+    if hasattr(type(model), "function_") and len(np.asarray(model.classes_)) == 2 and hasattr(X, "shape"):
+        scores = np.ravel(np.asarray(model.decision_function(X), dtype=np.float64))
+        labels = np.asarray(model.classes_)[(scores > 0.0).astype(np.int64)]
+        few = min(X.shape[0], _PREDICTED_AGAIN)
+        part = X.iloc[:few] if hasattr(X, "iloc") else X[:few]
+        if len(labels) == X.shape[0] and (np.asarray(model.predict(part)) == labels[:few]).all():
+            return labels, {"scores": scores}
+    return np.asarray(model.predict(X)), {}
 
 
 def _regression(owner: str, model: Any, X: Any, y: NDArray[Any], target_range: tuple[float, float]) -> Evidence | str:

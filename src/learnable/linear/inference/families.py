@@ -131,10 +131,13 @@ NORMAL = Family(
 )
 
 
-def _binomial_deviance(y: Array, mu: Array) -> Array:
+def _binomial_likelihood(y: Array, mu: Array) -> Array:
     inside = np.clip(mu, _TINY, 1.0 - 2.0**-53)
-    found = xlogy(y, y) - xlogy(y, inside) + xlog1py(1.0 - y, -y) - xlog1py(1.0 - y, -inside)
-    return np.asarray(2.0 * found)
+    return np.asarray(xlogy(y, inside) + xlog1py(1.0 - y, -inside))
+
+
+def _binomial_deviance(y: Array, mu: Array) -> Array:
+    return np.asarray(2.0 * (xlogy(y, y) + xlog1py(1.0 - y, -y) - _binomial_likelihood(y, mu)))
 
 
 BINOMIAL = Family(  # of proportions; the weight of a row is its number of trials
@@ -142,7 +145,7 @@ BINOMIAL = Family(  # of proportions; the weight of a row is its number of trial
     variance=lambda mu: np.maximum(mu * (1.0 - mu), _TINY),
     variance_slope=lambda mu: 1.0 - 2.0 * mu,
     deviance=_binomial_deviance,
-    log_likelihood=lambda y, mu, phi: xlogy(y, y) + xlog1py(1.0 - y, -y) - 0.5 * _binomial_deviance(y, mu),
+    log_likelihood=lambda y, mu, phi: _binomial_likelihood(y, mu),
     distribution=lambda mu, phi: Bernoulli(mu),
     link="logit",
     canonical="logit",

@@ -156,7 +156,7 @@ def row_terms(
     free = free_columns(model)
     design = design_of(features, free, bool(model.fit_intercept))
     labels = (["(intercept)"] if model.fit_intercept else []) + [columns[j] for j in free]
-    cluster = None if clusters is None else np.unique(np.asarray(clusters), return_inverse=True)[1].ravel()
+    cluster = None if clusters is None else _numbered(np.asarray(clusters))
     if hasattr(model, "classes_"):
         return _class_terms(model, features, y, weight, design, labels, cluster)
     family, link = family_and_link(model)
@@ -185,6 +185,16 @@ def row_terms(
         cluster,
         offset,
     )
+
+
+def _numbered(clusters: NDArray[Any]) -> NDArray[np.int64]:
+    """Return clusters as numbers from zero on; small integers are counted, not sorted."""
+    if clusters.dtype.kind in "iu" and clusters.ndim == 1 and len(clusters):
+        low = int(clusters.min())
+        if int(clusters.max()) - low <= 4 * len(clusters):
+            place = (clusters - low).astype(np.int64)
+            return np.asarray(np.cumsum(np.bincount(place) > 0) - 1, dtype=np.int64)[place]
+    return np.asarray(np.unique(clusters, return_inverse=True)[1].ravel(), dtype=np.int64)
 
 
 def score_terms(family: Family, link: Link, y: Array, eta: Array, weight: Array) -> tuple[Array, Array]:
@@ -419,6 +429,8 @@ def fit_statistics(terms: RowTerms, count: float, df: float, *, precision: bool 
     link = terms.link
     assert link is not None
     null_mean = _null_mean(terms)
+    if family is BINOMIAL:
+        return _binomial_statistics(terms, null_mean)
     deviance = float(s @ family.deviance(terms.y, terms.mean))
     null_deviance = float(s @ family.deviance(terms.y, null_mean))
     if family.knows_dispersion:
@@ -435,6 +447,23 @@ def fit_statistics(terms: RowTerms, count: float, df: float, *, precision: bool 
         terms, null_mean, null_pearson / count if family is NORMAL else dispersion, precision=precision
     )
     return FitStatistics(dispersion, deviance, null_deviance, ll, null)
+
+
+def _binomial_statistics(terms: RowTerms, null_mean: Array) -> FitStatistics:
+    """Return the same for proportions: deviances are distances from the entropy, and a constant mean needs two logs."""
+    s = terms.weight
+    y = terms.y
+    ll = float(s @ BINOMIAL.log_likelihood(y, terms.mean, 1.0))
+    if (null_mean == null_mean[0]).all():
+        ones = float(s @ y)
+        both = BINOMIAL.log_likelihood(np.array([1.0, 0.0]), np.repeat(null_mean[:1], 2), 1.0)
+        null = float(ones * both[0] + (float(s.sum()) - ones) * both[1])
+    else:
+        null = float(s @ BINOMIAL.log_likelihood(y, null_mean, 1.0))
+    entropy = 0.0
+    if not ((y == 0.0) | (y == 1.0)).all():
+        entropy = float(s @ BINOMIAL.log_likelihood(y, y, 1.0))
+    return FitStatistics(1.0, 2.0 * (entropy - ll), 2.0 * (entropy - null), ll, null)
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # an exact fit has no likelihood to speak of

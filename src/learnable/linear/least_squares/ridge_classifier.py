@@ -3,7 +3,9 @@ r"""Ridge regression of labels: a linear classifier by least squares, with α gi
     min_{b, W}  Σᵢ sᵢ ‖tᵢ − b − Wxᵢ‖² + α‖W‖²,
 
 where tᵢ is +1 for the row's class and −1 for every other (two classes: one target, +1 for the second). A row goes to
-the class with the largest score. In the form n⁻¹ΣV + λΩ, with V the squared loss of the targets and Ω = ‖W‖², α = nλ.
+the class with the largest score. Where rows may have several labels or none, y has a column of zeros and ones per
+label, tᵢ is +1 for each of the row's labels, and a row gets all labels with a positive score. In the form n⁻¹ΣV + λΩ,
+with V the squared loss of the targets and Ω = ‖W‖², α = nλ.
 
 Reference: C. Bishop, Pattern Recognition and Machine Learning, section 4.1.3.
 """
@@ -14,15 +16,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
 
 from ...core.certificate import Certificate
 from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import ModelFileError
+from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Run
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, class_weights, door
+from ...data.sources import rowwise
 from ..base import LinearClassifierModel
 from ..choosing import ChoosingModel
 from .ridge import Ridge
@@ -33,6 +38,31 @@ Array = NDArray[np.float64]
 _PENALTY = Number(low=0.0)
 
 
+_read_labels = door(target="classes", one_class=True)
+_read_indicators = door(target="numeric", multi_output=True)
+
+
+def read_labels(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, run: Any = None) -> Table:
+    """Read rows with one label each, or with a column of zeros and ones per label."""
+    if not is_table_of_labels(y):
+        return _read_labels(estimator, X, y, sample_weight, run)
+    table = _read_indicators(estimator, X, y.toarray() if sp.issparse(y) else y, sample_weight, run)
+    if not np.isin(table.y, (0.0, 1.0)).all():
+        raise DataError(
+            f"{type(estimator).__name__}: y of several columns must hold zeros and ones, one column per label; fit one "
+            "model per column where each has labels of its own."
+        )
+    return table
+
+
+def is_table_of_labels(y: Any) -> bool:
+    """Tell whether y has several columns."""
+    shape = getattr(y, "shape", None)
+    if shape is None and isinstance(y, (list, tuple)) and y and isinstance(y[0], (list, tuple)):
+        shape = (len(y), len(y[0]))
+    return shape is not None and len(shape) == 2 and shape[1] > 1
+
+
 class LabelRidge(LinearClassifierModel):
     """What the two classifiers share."""
 
@@ -41,11 +71,33 @@ class LabelRidge(LinearClassifierModel):
         "(n_features,) or (n_classes, n_features)", "The weights W, flat for two classes; sparse after `sparsify`."
     )
 
+    multilabel_: bool = fitted("bool", "Whether rows may have several labels: y has a column per label.")
+
     _one_score_is_flat = True
     _fewest_classes = 1
-    _door = staticmethod(door(target="classes", one_class=True))
+    _door = staticmethod(read_labels)
     verbose = 0
     warm_start = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+    def _n_scores(self, n_classes: int) -> int:
+        return n_classes if getattr(self, "multilabel_", False) else super()._n_scores(n_classes)
+
+    @rowwise
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the label of each row; if rows may have several, zeros and ones of shape (n_samples, n_classes)."""
+        if getattr(self, "multilabel_", False):
+            return (self._score_rows(X) > 0).astype(np.int64)
+        return np.asarray(super().predict(X))
+
+    def _read_classes(self, table: Table) -> None:
+        """Learn the labels; of a table of zeros and ones they are the numbers of its columns."""
+        self.multilabel_ = table.classes is None
+        self.classes_ = np.arange(table.y_shape[0]) if self.multilabel_ else np.asarray(table.classes)
 
     def _set_from(self, inner: Any) -> None:
         """Take over the coefficients of a ridge regression of the targets."""
@@ -60,8 +112,8 @@ class LabelRidge(LinearClassifierModel):
 class RidgeClassifier(LabelRidge):
     r"""Classification by ridge regression of ±1: minimise Σᵢ sᵢ ‖tᵢ − b − Wxᵢ‖² + α‖W‖².
 
-    In the form n⁻¹ΣV + λΩ, α = nλ. One factorisation serves all classes. Time and memory as `Ridge`. Rows with several
-    labels each are left to `OneVsRestClassifier`.
+    In the form n⁻¹ΣV + λΩ, α = nλ. One factorisation serves all classes. Time and memory as `Ridge`. A y with a column
+    of zeros and ones per label gives each row any number of labels.
 
     Examples
     --------
@@ -84,7 +136,7 @@ class RidgeClassifier(LabelRidge):
     certificate_: Certificate = fitted("Certificate", "As in `Ridge`.")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        self.classes_ = np.asarray(table.classes)
+        self._read_classes(table)
         names = ("alpha", "fit_intercept", "max_iter", "tol", "solver", "positive", "random_state", "n_jobs")
         inner = Ridge(**{name: getattr(self, name) for name in names})
         certificate = inner._fit(signed_targets(self, table), run)
@@ -155,7 +207,7 @@ class RidgeClassifierCV(ChoosingModel, LabelRidge):
         return inner
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        self.classes_ = np.asarray(table.classes)
+        self._read_classes(table)
         inner = self._inner()
         certificate = inner._fit(signed_targets(self, table), run)
         self._set_from(inner)
@@ -196,16 +248,19 @@ class _LabelRidgeCV(RidgeCV):
         return self._truth(table.y)
 
     def _stated(self) -> Any:
-        return _StatedClassifier(self._outer.classes_)
+        return _StatedClassifier(self._outer.classes_, self._outer.multilabel_)
 
     def _truth(self, y: Array) -> Any:
         columns = y.reshape(len(y), -1)
+        if self._outer.multilabel_:
+            return (columns > 0).astype(np.int64)
         codes = (columns[:, 0] > 0).astype(np.int64) if columns.shape[1] == 1 else columns.argmax(axis=1)
         return self._outer.classes_[codes]
 
     def _member(self, alpha: float, coef: Array, intercept: Array) -> Any:
         model = RidgeClassifier(alpha=alpha)
         model.classes_ = self._outer.classes_
+        model.multilabel_ = self._outer.multilabel_
         model.coef_ = np.atleast_2d(coef)
         model.intercept_ = np.atleast_1d(intercept)
         model.n_features_in_ = model.coef_.shape[1]
@@ -215,8 +270,9 @@ class _LabelRidgeCV(RidgeCV):
 class _StatedClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose scores are what it is given: a scorer then scores leave-one-out predictions."""
 
-    def __init__(self, classes: Any = None) -> None:
+    def __init__(self, classes: Any = None, multilabel: bool = False) -> None:
         self.classes = classes
+        self.multilabel = multilabel
 
     @property
     def classes_(self) -> Any:
@@ -232,13 +288,19 @@ class _StatedClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def predict(self, X: Any) -> Any:
-        """Return the label of the largest score."""
+        """Return the label of the largest score, or all labels of positive ones."""
+        if self.multilabel:
+            return (X > 0).astype(np.int64)
         codes = (X > 0).astype(np.int64) if np.ndim(X) == 1 else np.argmax(X, axis=1)
         return self.classes[codes]
 
 
 def signed_targets(model: Any, table: Table) -> Table:
     """Return the table with targets ±1, and weights that hold those of the classes."""
+    if model.multilabel_:
+        weight = label_weights(model, table)
+        y = 2.0 * table.y - 1.0
+        return replace(table, blocks=Blocks([Part(table.X, y, weight)]), y=y, weight=weight)
     of_class = class_weights(table, model.class_weight, type(model).__name__)
     if not table.in_memory:
         rows = table.blocks if of_class is None else table.blocks.reweighted(of_class)
@@ -252,3 +314,16 @@ def signed_targets(model: Any, table: Table) -> Table:
     if of_class is not None:
         weight = of_class[codes] if weight is None else weight * of_class[codes]
     return replace(table, blocks=Blocks([Part(table.X, y, weight)]), y=y, weight=weight)
+
+
+def label_weights(model: Any, table: Table) -> Array | None:
+    """Return the weights of rows with several labels; balanced ones are products over the columns."""
+    if model.class_weight is None:
+        return table.weight
+    if model.class_weight != "balanced":
+        raise ParameterError(
+            f"{type(model).__name__}: class_weight must be None or 'balanced' where y has a column per label; got "
+            f"{model.class_weight!r}. Weight the rows by sample_weight instead."
+        )
+    own = np.asarray(compute_sample_weight("balanced", table.y), dtype=np.float64)
+    return own if table.weight is None else table.weight * own

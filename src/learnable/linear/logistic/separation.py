@@ -195,7 +195,8 @@ def _column_reach(problem: ClassRisk) -> Array:
 def _largest_entries(block: Block, centre: Array) -> Array:
     if sp.issparse(block.X):
         return np.asarray(np.abs(block.X).max(axis=0).toarray()).ravel() + np.abs(centre)
-    return np.abs(block.X - centre).max(axis=0)
+    # Rounded differences rise with x, so these are those of |x − centre| to the last bit, without a copy of the rows.
+    return np.maximum(block.X.max(axis=0) - centre, centre - block.X.min(axis=0))
 
 
 def _unit(problem: ClassRisk, x: Array, reach: Array) -> float:

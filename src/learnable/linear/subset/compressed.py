@@ -66,7 +66,14 @@ class Compressed(NamedTuple):
 
 
 def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0, n_jobs: int | None) -> Compressed:
-    """Read a table once."""
+    """Read a table of one target once."""
+    return compressed_targets(owner, table, intercept=intercept, alpha=alpha, n_jobs=n_jobs)[0]
+
+
+def compressed_targets(
+    owner: str, table: Table, *, intercept: bool, alpha: float = 0.0, n_jobs: int | None
+) -> list[Compressed]:
+    """Read a table once and return the problem of each target; their rows are the same array."""
     blocks = table.blocks
     if table.in_memory:
         refuse_extreme_sizes(table.X, table.weight, owner)
@@ -84,13 +91,18 @@ def compressed(owner: str, table: Table, *, intercept: bool, alpha: float = 0.0,
     norm = np.sqrt(np.einsum("ij,ij->j", rows, rows))
     # A constant column is zero but for the rounding of its mean.
     scale = np.where(norm > 1e-14 * np.sqrt(weight_sum) * np.abs(x_mean), norm, 0.0)
-    rows = np.where(scale > 0, rows, 0.0)
-    scale = np.where(scale > 0, scale, 1.0)
-    target = np.ascontiguousarray(targets[:, 0])
-    found = Compressed(
-        rows, target, scale, float(alpha), weight_sum, x_mean, float(y_mean[0]), float(target @ target), False
-    )
-    return found._replace(dependent=_is_dependent(found))
+    if (scale == 0).any():
+        rows = np.where(scale > 0, rows, 0.0)
+        scale = np.where(scale > 0, scale, 1.0)
+    problems = []
+    for k in range(targets.shape[1]):
+        target = np.ascontiguousarray(targets[:, k])
+        total = float(target @ target)
+        problems.append(
+            Compressed(rows, target, scale, float(alpha), weight_sum, x_mean, float(y_mean[k]), total, False)
+        )
+    dependent = _is_dependent(problems[0])
+    return [problem._replace(dependent=dependent) for problem in problems]
 
 
 def _centred(blocks: Blocks, intercept: bool) -> tuple[Array, Array, float, Array, Array]:
@@ -102,8 +114,13 @@ def _centred(blocks: Blocks, intercept: bool) -> tuple[Array, Array, float, Arra
     total = float(w.sum())
     x_mean = w @ X / total if intercept else np.zeros(X.shape[1])
     y_mean = w @ y / total if intercept else np.zeros(y.shape[1])
-    root = np.sqrt(w)[:, None]
-    return root * (X - x_mean), root * (y - y_mean), total, x_mean, y_mean
+    rows = X - x_mean
+    targets = y - y_mean
+    if weight is not None:
+        root = np.sqrt(w)[:, None]
+        rows *= root
+        targets *= root
+    return rows, targets, total, x_mean, y_mean
 
 
 def _is_dependent(problem: Compressed) -> bool:

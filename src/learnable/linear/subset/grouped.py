@@ -25,7 +25,9 @@ _MOST_SIZES = 100  # sizes that splicing tries by itself
 
 def units_of(owner: str, model: Any, p: int) -> Units:
     """Return the groups of columns: those given, and every other column by itself."""
-    given = [] if model.groups is None else [column_numbers(owner, "groups", one, model) for one in model.groups]
+    if model.groups is None:
+        return list(np.arange(p, dtype=np.intp)[:, None])
+    given = [column_numbers(owner, "groups", one, model) for one in model.groups]
     named = [j for one in given for j in one]
     if len(set(named)) < len(named):
         twice = next(j for j in named if named.count(j) > 1)
@@ -37,7 +39,9 @@ def units_of(owner: str, model: Any, p: int) -> Units:
 
 def required_units(units: Units, required: list[int]) -> NDArray[np.intp]:
     """Return the groups that hold a required column."""
-    return np.array([g for g, unit in enumerate(units) if set(unit.tolist()) & set(required)], dtype=np.intp)
+    wanted = set(required)
+    holds = (g for g, unit in enumerate(units) if not wanted.isdisjoint(unit.tolist()))
+    return np.fromiter(holds if wanted else (), dtype=np.intp)
 
 
 def sizes_of(model: Any, n_units: int, n_required: int, n_rows: int) -> NDArray[np.intp]:

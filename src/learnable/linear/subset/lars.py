@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from sklearn.base import RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ...core.declare import (
     MAX_ITER,
@@ -38,7 +38,7 @@ from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ...risk.objective import relative_gap
 from ..base import VERBOSE, LinearRegressorModel
-from .compressed import Compressed, compressed
+from .compressed import Compressed, compressed, compressed_targets
 
 Array = NDArray[np.float64]
 
@@ -70,40 +70,83 @@ class LarsModel(NamedScore, RegressorMixin, LinearRegressorModel):
     )
     copy_X: bool = param(Boolean(), "Kept for compatibility; X is never changed.", default=True)
     tol: float = param(TOLERANCE, "Relative duality gap that the end of the path has to reach.", default=1e-6)
-    coef_: Any = fitted("(n_features,)", "β at the end of the path.")
-    alphas_: Any = fitted("(n_corners,)", "α of each corner, from the first column's on.", low=0.0)
-    active_: Any = fitted(
-        "(n_active,)", "The columns that are in at the end, in the order in which they joined.", kind="iu", low=0
+    coef_: Any = fitted("(n_features,) or (n_targets, n_features)", "β at the end of the path.")
+    alphas_: Any = fitted(
+        "array of shape (n_corners,), or a list of one per target", "α of each corner, from the first column's on."
     )
-    n_iter_: int = fitted("int", "Segments of the path.")
-    coef_path_: Any = fitted("(n_features, n_corners)", "β at each corner; between two it is linear in α.")
+    active_: Any = fitted(
+        "array of shape (n_active,), or a list of one per target",
+        "The columns that are in at the end, in the order in which they joined.",
+    )
+    n_iter_: Any = fitted("int, or a list of one per target", "Segments of the path.")
+    coef_path_: Any = fitted(
+        "array of shape (n_features, n_corners), or a list of one per target",
+        "β at each corner; between two it is linear in α.",
+    )
 
     _door = staticmethod(door(target="numeric"))
+    _flattens_one_column = True
     _remedy = "raise max_iter or max_seconds; where columns depend on each other use Lasso"
 
     def _set_path(self, problem: Compressed, path: LarsPath, corner: int = -1) -> None:
-        """Store a path, and the coefficients of one of its corners."""
-        coef = path.coefs[:, corner]
-        self._set_coefficients(coef[:, None].copy(), np.array([problem.y_mean - problem.x_mean @ coef]), ())
-        self.alphas_ = path.alphas
-        self.coef_path_ = path.coefs
-        self.active_ = np.array(path.active, dtype=np.int64)
-        self.n_iter_ = max(1, len(path.alphas) - 1)
+        """Store the path of one target, and the coefficients of one of its corners."""
+        self._set_paths([problem], [path], (), corner)
+
+    def _set_paths(
+        self, problems: list[Compressed], paths: list[LarsPath], y_shape: tuple[int, ...], corner: int = -1
+    ) -> None:
+        """Store the path of each target, as lists if there are several, and the coefficients of one corner."""
+        coef = np.column_stack([path.coefs[:, corner] for path in paths])
+        level = [problem.y_mean - problem.x_mean @ coef[:, k] for k, problem in enumerate(problems)]
+        self._set_coefficients(coef, np.array(level), y_shape)
+        self.alphas_ = [path.alphas for path in paths]
+        self.coef_path_ = [path.coefs for path in paths]
+        self.active_ = [np.array(path.active, dtype=np.int64) for path in paths]
+        self.n_iter_ = [max(1, len(path.alphas) - 1) for path in paths]
+        if len(paths) == 1:
+            for name in ("alphas_", "coef_path_", "active_", "n_iter_"):
+                setattr(self, name, getattr(self, name)[0])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        if hasattr(self, "alphas_") and (np.diff(self.alphas_) > 0).any():
-            raise ModelFileError("load: alphas_ must fall.")
-        if hasattr(self, "active_") and self.active_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: active_ names a column that the model does not have.")
+        if not hasattr(self, "coef_"):
+            return
+        several = np.ndim(self.coef_) == 2
+        names = ("alphas_", "coef_path_", "active_", "n_iter_")
+        found = [getattr(self, name, None) for name in names]
+        if any(isinstance(one, list) != several for one in found):
+            raise ModelFileError("load: alphas_, coef_path_, active_ and n_iter_ are lists for several targets alone.")
+        listed: list[list[Any]] = [one if isinstance(one, list) else [one] for one in found]
+        if any(len(one) != (len(self.coef_) if several else 1) for one in listed):
+            raise ModelFileError("load: alphas_, coef_path_, active_ and n_iter_ must have one entry per target.")
+        for alphas, coefs, active, n_iter in zip(*listed, strict=True):
+            _check_path(alphas, coefs, active, n_iter, int(self.n_features_in_))
 
 
-class LassoLars(LarsModel):
+def _check_path(alphas: Any, coefs: Any, active: Any, n_iter: Any, p: int) -> None:
+    """Refuse a stored path that cannot be one."""
+    kinds = ((alphas, "f", 1), (coefs, "f", 2), (active, "iu", 1))
+    for array, kind, ndim in kinds:
+        if getattr(array, "ndim", -1) != ndim or array.dtype.kind not in kind:
+            raise ModelFileError("load: alphas_, coef_path_ and active_ must be arrays of 1, 2 and 1 dimensions.")
+    if not (np.isfinite(alphas).all() and np.isfinite(coefs).all()):
+        raise ModelFileError("load: alphas_ and coef_path_ must be finite.")
+    if len(alphas) == 0 or alphas.min() < 0 or (np.diff(alphas) > 0).any():
+        raise ModelFileError("load: alphas_ must fall, and not below zero.")
+    if coefs.shape != (p, len(alphas)):
+        raise ModelFileError(f"load: coef_path_ must have shape ({p}, {len(alphas)}); it has {coefs.shape}.")
+    if active.min(initial=0) < 0 or active.max(initial=-1) >= p:
+        raise ModelFileError("load: active_ names a column that the model does not have.")
+    if not isinstance(n_iter, int) or n_iter < 1:
+        raise ModelFileError(f"load: n_iter_ must be a positive integer; it is {n_iter!r}.")
+
+
+class LassoLars(MultiOutputMixin, LarsModel):
     r"""Lasso by least angle regression: minimise 1/(2W) Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² + α‖β‖₁, W = Σᵢ wᵢ.
 
     In the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖β‖₁), λ = 2α. One fit has the exact solutions of all larger α, corner
     by corner. O(p·k²) per corner with k active columns, after one QR of the rows, O(np²); memory O(p²) and one β per
-    corner. For one α of a wide table `Lasso` is faster.
+    corner. For one α of a wide table `Lasso` is faster. Several targets have a path each.
 
     Examples
     --------
@@ -124,12 +167,20 @@ class LassoLars(LarsModel):
     random_state: Any = param(RANDOM_STATE, "Kept for compatibility; nothing here is random.", default=None)
     certificate_: Certificate = fitted("Certificate", "`gap`: P at α is at most this share above the optimum.")
 
+    _door = staticmethod(door(target="numeric", multi_output=True))
+
     def _fit(self, table: Table, run: Run) -> Certificate:
-        problem = compressed(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        path = follow(problem, self.alpha, self.max_iter, "lasso", run.progress, positive=self.positive)
-        self._set_path(problem, path)
-        value = lasso_gap(problem, path.coefs[:, -1], self.alpha, positive=self.positive)
-        return Certificate("gap", value, self.tol, value, self.n_iter_)
+        problems = compressed_targets(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        paths = [
+            follow(problem, self.alpha, self.max_iter, "lasso", run.progress, positive=self.positive)
+            for problem in problems
+        ]
+        self._set_paths(problems, paths, table.y_shape)
+        gaps = [
+            lasso_gap(problem, path.coefs[:, -1], self.alpha, positive=self.positive)
+            for problem, path in zip(problems, paths, strict=True)
+        ]
+        return Certificate("gap", max(gaps), self.tol, max(gaps), int(np.sum(self.n_iter_)))
 
 
 def lars_path(

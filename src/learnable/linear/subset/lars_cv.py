@@ -17,16 +17,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import MultiOutputMixin
 
 from ...core.certificate import Certificate
 from ...core.declare import MAX_ITER, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
 from ...core.errors import ParameterError
 from ...core.estimator import Run
 from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table
+from ...data.door import Table, door
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
-from .compressed import Compressed, compressed
+from .compressed import Compressed, compressed, compressed_targets
 from .lars import LarsModel, LarsPath, follow, lasso_gap
 
 Array = NDArray[np.float64]
@@ -35,11 +36,11 @@ Array = NDArray[np.float64]
 EQUIANGULAR = 1e-8
 
 
-class Lars(LarsModel):
+class Lars(MultiOutputMixin, LarsModel):
     r"""Least angle regression: from corner to corner, all active columns with one common |correlation|, none leaves.
 
     In the form n⁻¹ΣV + λΩ it is a descent of V, the squared loss, that may stop early. O(p·k²) per corner with k active
-    columns after one QR of the rows; memory O(p²) and one β per corner.
+    columns after one QR of the rows; memory O(p²) and one β per corner. Several targets have a path each.
 
     Examples
     --------
@@ -63,13 +64,17 @@ class Lars(LarsModel):
     )
 
     max_iter = 500
+    _door = staticmethod(door(target="numeric", multi_output=True))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        problem = compressed(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        problems = compressed_targets(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
         most = int(min(self.n_nonzero_coefs, table.n_columns))
-        self._set_path(problem, follow(problem, 0.0, most, "lar", run.progress))
-        value = unequal_angles(problem, self.coef_path_, self.alphas_)
-        return Certificate("stationarity", value, EQUIANGULAR, None, self.n_iter_)
+        paths = [follow(problem, 0.0, most, "lar", run.progress) for problem in problems]
+        self._set_paths(problems, paths, table.y_shape)
+        value = max(
+            unequal_angles(problem, path.coefs, path.alphas) for problem, path in zip(problems, paths, strict=True)
+        )
+        return Certificate("stationarity", value, EQUIANGULAR, None, int(np.sum(self.n_iter_)))
 
 
 def unequal_angles(problem: Compressed, coefs: Array, alphas: Array) -> float:

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from sklearn.base import RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ...core.certificate import Certificate
 from ...core.declare import Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import ParameterError
+from ...core.errors import ModelFileError, ParameterError
 from ...core.estimator import Run
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door
@@ -29,7 +29,7 @@ from ...data.sources import NamedScore
 from ..base import VERBOSE, LinearRegressorModel
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
-from .compressed import FLOOR, Compressed, compressed
+from .compressed import FLOOR, Compressed, compressed, compressed_targets
 
 Array = NDArray[np.float64]
 
@@ -48,16 +48,13 @@ class Pursuit(NamedTuple):
 class PursuitModel(NamedScore, RegressorMixin, LinearRegressorModel):
     """What the two estimators share."""
 
-    coef_: Any = fitted("(n_features,)", "β.")
+    coef_: Any = fitted("(n_features,) or (n_targets, n_features)", "β.")
     order_: Any = fitted(
-        "(n_nonzero_coefs,)",
+        "array of shape (n_nonzero_coefs,), or a list of one per target",
         "The columns, in the order in which they were chosen.",
-        kind="iu",
-        low=0,
-        below="n_features",
     )
     n_nonzero_coefs_: Any = fitted("int or None", "Columns that were asked for; None if `tol` decided.")
-    n_iter_: int = fitted("int", "Steps.")
+    n_iter_: Any = fitted("int, or a list of one per target", "Steps.")
     certificate_: Certificate = fitted(
         "Certificate", "`greedy`: by how much a step's correlation falls short of the greatest."
     )
@@ -65,19 +62,42 @@ class PursuitModel(NamedScore, RegressorMixin, LinearRegressorModel):
     _door = staticmethod(door(target="numeric"))
     max_seconds = None
 
-    def _keep(self, problem: Compressed, found: Pursuit) -> Certificate:
-        coef = found.coefs[:, -1]
-        self._set_coefficients(coef[:, None].copy(), np.array([problem.y_mean - problem.x_mean @ coef]), ())
-        self.order_ = found.order
-        self.n_iter_ = len(found.order)
-        return Certificate("greedy", 0.0, TOLERANCE, None, max(1, self.n_iter_), by_construction=True)
+    _flattens_one_column = True
+
+    def _keep(self, problems: list[Compressed], found: list[Pursuit], y_shape: tuple[int, ...] = ()) -> Certificate:
+        """Store the end of each target's path, as lists if there are several."""
+        coef = np.column_stack([one.coefs[:, -1] for one in found])
+        level = [problem.y_mean - problem.x_mean @ coef[:, k] for k, problem in enumerate(problems)]
+        self._set_coefficients(coef, np.array(level), y_shape)
+        orders = [one.order for one in found]
+        counts = [len(order) for order in orders]
+        several = len(found) > 1
+        self.order_ = orders if several else orders[0]
+        self.n_iter_ = counts if several else counts[0]
+        return Certificate("greedy", 0.0, TOLERANCE, None, max(1, sum(counts)), by_construction=True)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if not hasattr(self, "order_") or not hasattr(self, "coef_"):
+            return
+        several = np.ndim(self.coef_) == 2
+        if isinstance(self.order_, list) != several or isinstance(self.n_iter_, list) != several:
+            raise ModelFileError("load: order_ and n_iter_ are lists exactly for several targets.")
+        orders = self.order_ if several else [self.order_]
+        if several and not len(orders) == len(self.n_iter_) == len(self.coef_):
+            raise ModelFileError("load: order_ and n_iter_ must have one entry per target.")
+        for order in orders:
+            if getattr(order, "ndim", -1) != 1 or order.dtype.kind not in "iu":
+                raise ModelFileError("load: order_ must hold column numbers.")
+            if order.min(initial=0) < 0 or order.max(initial=-1) >= self.n_features_in_:
+                raise ModelFileError("load: order_ names a column that the model does not have.")
 
 
-class OrthogonalMatchingPursuit(PursuitModel):
+class OrthogonalMatchingPursuit(MultiOutputMixin, PursuitModel):
     r"""Orthogonal matching pursuit: greedy least squares, min Σᵢ wᵢ (yᵢ − b − xᵢᵀβ)² with few nonzero coefficients.
 
     In the form n⁻¹ΣV + λΩ it is a greedy descent for Ω = ‖β‖₀. O(pk) per step after one QR of the rows, O(np²); memory
-    O(p²). One target; columns that depend on those chosen are never chosen.
+    O(p²). Several targets have an order each. Columns that depend on those chosen are never chosen.
 
     Examples
     --------
@@ -99,6 +119,8 @@ class OrthogonalMatchingPursuit(PursuitModel):
     )
     precompute: Any = param(Boolean() | Options("auto"), "Kept for compatibility.", default="auto")
 
+    _door = staticmethod(door(target="numeric", multi_output=True))
+
     def _fit(self, table: Table, run: Run) -> Certificate:
         p = table.n_columns
         most = max(int(0.1 * p), 1) if self.n_nonzero_coefs is None else int(self.n_nonzero_coefs)
@@ -107,10 +129,10 @@ class OrthogonalMatchingPursuit(PursuitModel):
                 f"{type(self).__name__}: The number of atoms cannot be more than the number of features: "
                 f"n_nonzero_coefs is {most}, X has {p} columns."
             )
-        problem = compressed(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        found = pursue(problem, p if self.tol is not None else most, self.tol)
+        problems = compressed_targets(type(self).__name__, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        found = [pursue(problem, p if self.tol is not None else most, self.tol) for problem in problems]
         self.n_nonzero_coefs_ = most if self.tol is None else None
-        return self._keep(problem, found)
+        return self._keep(problems, found, table.y_shape)
 
 
 class OrthogonalMatchingPursuitCV(ChoosingModel, PursuitModel):
@@ -172,7 +194,7 @@ class OrthogonalMatchingPursuitCV(ChoosingModel, PursuitModel):
         self.n_nonzero_coefs_ = int(np.argmin(self.mse_path_.mean(axis=1))) + 1 if len(self.mse_path_) else 1
         self.row_order_ = row_order(table)
         problem = compressed(owner, table, intercept=self.fit_intercept, n_jobs=self.n_jobs)
-        return self._keep(problem, pursue(problem, self.n_nonzero_coefs_, None))
+        return self._keep([problem], [pursue(problem, self.n_nonzero_coefs_, None)])
 
 
 def pursue(problem: Compressed, most: int, tol: float | None) -> Pursuit:

@@ -36,6 +36,10 @@ _SMALLEST = 1e-6  # of z, so that a group can come back
 _NEWTON = 40  # steps of Newton's method, at most
 _MOST_SPLICED = 5  # groups exchanged at once
 _BETTER = 1e-10  # relative improvement that counts
+# Groups that a growing subset looks at again. On 500×2,000 with 10 columns in the truth, 20 per place reach the same
+# subsets as all do, with a sixth of the reading.
+_LOOKED_AT = 20
+_FEWEST_LOOKED_AT = 200
 
 
 class Relaxed(NamedTuple):
@@ -60,15 +64,18 @@ class SquaredLoss(Timed):
         self.alpha = float(alpha)
         self.units = units
         self.positive = positive
-        self.owner = np.zeros(A.shape[1], dtype=np.intp)
-        for number, unit in enumerate(units):
-            self.owner[unit] = number
+        self.owner = owners(units, A.shape[1])
         self.scale = float(y @ y)
         self.norms = np.einsum("ij,ij->j", A, A)
 
     def columns(self, chosen: Any) -> NDArray[np.intp]:
         """Return the columns of some groups."""
-        return np.flatnonzero(np.isin(self.owner, chosen))
+        return columns_of(self.units, chosen)
+
+    def part(self, groups: Any) -> SquaredLoss:
+        """Return the same loss of some groups alone, numbered in their order."""
+        columns, units = renumbered(self.units, groups)
+        return SquaredLoss(self.A[:, columns], self.y, self.alpha, units, self.positive)
 
     def residual(self, beta: Array) -> Array:
         """Return y − Aβ from the columns that are used."""
@@ -136,14 +143,19 @@ class LogisticLoss(Timed):
         self.units = units
         self.intercept = intercept
         self.positive = False
-        self.owner = np.zeros(A.shape[1], dtype=np.intp)
-        for number, unit in enumerate(units):
-            self.owner[unit] = number
+        self.owner = owners(units, A.shape[1])
         self.scale = float(weight.sum() * np.log(2.0))
 
     def columns(self, chosen: Any) -> NDArray[np.intp]:
         """Return the columns of some groups."""
-        return np.flatnonzero(np.isin(self.owner, chosen))
+        return columns_of(self.units, chosen)
+
+    def part(self, groups: Any) -> LogisticLoss:
+        """Return the same loss of some groups alone, numbered in their order."""
+        columns, units = renumbered(self.units, groups)
+        alone = LogisticLoss(self.A[:, columns], self.y, self.weight, self.alpha, units, self.intercept)
+        alone.halted = self.halted
+        return alone
 
     def fit(self, columns: Any, weight: Array | None = None) -> tuple[Array, float]:
         """Return (β, b) (p + 1,) and the objective with α‖β‖² divided by `weight`."""
@@ -273,6 +285,27 @@ def fill(sizes: Array, total: float) -> Array:
     return (sizes >= order[int(total) - 1]).astype(float)
 
 
+def owners(units: Units, p: int) -> NDArray[np.intp]:
+    """Return the number of the group that each of p columns is in."""
+    owner = np.zeros(p, dtype=np.intp)
+    if units:
+        owner[np.concatenate(units)] = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
+    return owner
+
+
+def columns_of(units: Units, chosen: Any) -> NDArray[np.intp]:
+    """Return the columns of some groups, sorted."""
+    parts = [units[g] for g in chosen]
+    return np.sort(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.intp)
+
+
+def renumbered(units: Units, groups: Any) -> tuple[NDArray[np.intp], Units]:
+    """Return the columns of some groups one after the other, and these groups by their places there."""
+    parts = [units[g] for g in groups]
+    ends = np.cumsum([len(part) for part in parts])
+    return np.concatenate(parts), np.split(np.arange(ends[-1]), ends[:-1])
+
+
 def splice(loss: Any, chosen: Array, required: Array) -> tuple[Array, Array, float]:
     """Exchange the least useful groups inside for the most promising outside while that lowers the objective."""
     chosen = np.sort(chosen)
@@ -300,12 +333,23 @@ def splice(loss: Any, chosen: Array, required: Array) -> tuple[Array, Array, flo
 
 
 def grow(loss: Any, chosen: Array, k: int) -> Array:
-    """Return k groups: those chosen and the most promising others."""
+    """Return k groups: those chosen and the most promising others.
+
+    Of very many groups only the most promising of the first look are looked at again: each look at all of them reads
+    the whole table.
+    """
+    among = np.arange(len(loss.units))
+    look = loss
     while len(chosen) < k:
-        beta, _ = loss.fit(loss.columns(chosen))
-        gains = loss.gains(beta)
-        gains[chosen] = -1.0
-        chosen = np.sort(np.r_[chosen, int(np.argmax(gains))]).astype(np.intp)
+        place = np.searchsorted(among, chosen)
+        gains = look.gains(look.fit(look.columns(place))[0])
+        gains[place] = np.inf
+        best = int(np.argmax(np.where(np.isinf(gains), -1.0, gains)))
+        chosen = np.sort(np.r_[chosen, among[best]]).astype(np.intp)
+        most = max(_FEWEST_LOOKED_AT, _LOOKED_AT * k)
+        if look is loss and len(among) > 2 * most and len(chosen) < k:
+            among = np.sort(np.argpartition(-gains, most)[:most])
+            look = loss.part(among)
     return chosen
 
 

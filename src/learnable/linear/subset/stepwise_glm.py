@@ -1,10 +1,14 @@
-r"""Stepwise maximum likelihood: one column in, or one out, at a time, in logistic and Poisson regression.
+r"""Stepwise maximum likelihood: one column in, or one out, at a time, in logistic, Poisson and gamma regression.
 
     forward:   S ← S ∪ argmax_j T(S, S ∪ {j}),        backward:   S ← S \ argmin_j T(S \ {j}, S),
 
 with T the likelihood ratio, Wald or score statistic of a step, each asymptotically χ² with one degree of freedom where
 the column does not matter. Of the whole path one size is kept: a given one, that of the least AIC or BIC (deviance
 + c·k), of the least deviance on folds, or where a test ends.
+
+Gamma regression (log link) has a dispersion φ. It is estimated once, from all columns, by Pearson's statistic; the
+statistics of steps and the deviance in AIC and BIC are divided by it, as Mallows' Cp does with σ², and the tests are
+those of F with one and n − p − 1 degrees of freedom.
 
 References: P. McCullagh and J. Nelder, Generalized Linear Models, 2nd ed., 1989; D. Hosmer and S. Lemeshow, Applied
 Logistic Regression, section 4.3.
@@ -19,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
@@ -47,7 +51,7 @@ _DEPENDENT = 1e-10  # share of a column's squared norm, given the columns that a
 
 
 class Likelihood(NamedTuple):
-    """Deviance and its derivatives by the score; scale one."""
+    """Deviance and its derivatives by the score, in units of the dispersion."""
 
     name: str
 
@@ -60,11 +64,23 @@ class Likelihood(NamedTuple):
         if self.name == "binomial":
             total = np.logaddexp(0.0, z) - y * z + xlogy(y, y) + xlog1py(1.0 - y, -y)
             return float(2.0 * w @ total)
+        if self.name == "gamma":
+            return float(2.0 * w @ (z - np.log(y) + y * np.exp(np.minimum(-z, 500.0)) - 1.0))
         m = self.mean(z)
         return float(2.0 * w @ (xlogy(y, y) - y * z - (y - m)))
 
-    def curvature(self, m: Array) -> Array:
-        """Return the variance of y at mean m."""
+    def slope(self, y: Array, m: Array) -> Array:
+        """Return −½ of the derivative of the deviance by the score, at mean m."""
+        return y / m - 1.0 if self.name == "gamma" else y - m
+
+    def curvature(self, y: Array, m: Array) -> Array:
+        """Return ½ of the second derivative of the deviance by the score."""
+        return y / m if self.name == "gamma" else self.information(m)
+
+    def information(self, m: Array) -> Array:
+        """Return its expectation."""
+        if self.name == "gamma":
+            return np.ones_like(m)
         return m * (1.0 - m) if self.name == "binomial" else m
 
 
@@ -78,11 +94,12 @@ class Fit(NamedTuple):
 
 
 class StepwiseGLM(RegressorMixin, LinearModel):
-    r"""Stepwise logistic or Poisson regression: minimise the deviance of b + xᵀβ over few columns, greedily.
+    r"""Stepwise logistic, Poisson or gamma regression: minimise the deviance of b + xᵀβ over few columns, greedily.
 
     In the form n⁻¹ΣV + λΩ (V the deviance, Ω = ‖β‖₀) AIC and BIC are λ = c/n. `predict` gives the mean: the probability
-    of y = 1, or the expected count. "lr" and "wald" fit every candidate of every step, O(p²) Newton fits for a path;
-    "score" fits one model per step and needs no fit of the others. Columns that depend on those chosen never enter.
+    of y = 1, or the expected count or size. "lr" and "wald" fit every candidate of every step, O(p²) Newton fits for a
+    path; "score" fits one model per step and needs no fit of the others. Columns that depend on those chosen never
+    enter.
 
     Examples
     --------
@@ -99,7 +116,10 @@ class StepwiseGLM(RegressorMixin, LinearModel):
     _theory = "forward-stepwise"
 
     family: str = param(
-        Options("binomial", "poisson"), "Of y: shares of one, or counts.", default="poisson", kw_only=False
+        Options("binomial", "poisson", "gamma"),
+        "Of y: shares of one, counts, or positive numbers whose standard deviation grows with their mean.",
+        default="poisson",
+        kw_only=False,
     )
     direction: str = param(Options("forward", "backward"), "Whether columns come in or go out.", default="forward")
     size: int | None = param(
@@ -129,6 +149,9 @@ class StepwiseGLM(RegressorMixin, LinearModel):
     )
     deviance_path_: Any = fitted("(n_sizes,)", "The deviance along the path, from the required columns alone upwards.")
     statistics_: Any = fitted("(n_tests,)", "The statistic of each step of the path, upwards.")
+    dispersion_: float = fitted(
+        "()", 'φ that the statistics are divided by: one, or of "gamma" that of all columns.', low=0.0
+    )
     cv_deviances_: Any = fitted("(n_sizes, n_folds)", 'Mean deviance on the folds, with "cv".', optional=True)
     row_order_: int = fitted("int", "Checksum of the targets in their order, by which `verify` finds the folds again.")
     certificate_: Certificate = fitted(
@@ -157,6 +180,10 @@ class StepwiseGLM(RegressorMixin, LinearModel):
         X = np.asarray(table.X.toarray() if hasattr(table.X, "toarray") else table.X, dtype=np.float64)
         weight = np.ones(len(X)) if table.weight is None else table.weight
         steps = Steps(X, table.y, weight, Likelihood(self.family), self.fit_intercept, self.test)
+        self.dispersion_ = 1.0
+        if self.family == "gamma":
+            self.dispersion_ = steps.estimate_dispersion(owner)
+            steps = steps._replace(dispersion=self.dispersion_)
         order, statistics = steps.path(self.direction, required, run)
         k = len(required)
         fits = [steps.fit(order[:size]) for size in range(k, len(order) + 1)]
@@ -190,11 +217,17 @@ class StepwiseGLM(RegressorMixin, LinearModel):
         if self.criterion == "cv":
             return int(np.argmin(self.cv_deviances_.mean(axis=1)))
         if self.criterion != "test":
-            return int(np.argmin(self.deviance_path_ + penalty_of(self.criterion, n) * sizes))
-        small = chi2.sf(self.statistics_, 1.0) <= self.p_value
+            return int(np.argmin(self.deviance_path_ / self.dispersion_ + penalty_of(self.criterion, n) * sizes))
+        small = self._p_values(n) <= self.p_value
         if self.direction == "forward":
             return int(np.argmin(np.r_[small, False]))
         return len(small) - int(np.argmax(np.r_[small[::-1], True]))
+
+    def _p_values(self, n: float) -> Array:
+        """Return the p-value of each step; with an estimated dispersion those of F."""
+        if self.family != "gamma":
+            return np.asarray(chi2.sf(self.statistics_, 1.0))
+        return np.asarray(f.sf(self.statistics_, 1.0, n - self.n_features_in_ - int(self.fit_intercept)))
 
     def _fold_deviances(self, table: Table, steps: Steps, required: list[int], n_sizes: int) -> Array:
         """Return the mean deviance on every fold of the sizes of its own path; where that ends early, of its last."""
@@ -219,7 +252,7 @@ class StepwiseGLM(RegressorMixin, LinearModel):
 
     @rowwise
     def predict(self, X: Any) -> Array:
-        """Return the mean of y: the probability of one, or the expected count."""
+        """Return the mean of y: the probability of one, or the expected count or size."""
         return Likelihood(self.family).mean(self._score_rows(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -244,6 +277,20 @@ class Steps(NamedTuple):
     family: Likelihood
     intercept: bool
     test: str
+    dispersion: float = 1.0
+
+    def estimate_dispersion(self, owner: str) -> float:
+        """Return Σ w (y/m − 1)²/(n − p − 1) of the fit on all columns."""
+        p = self.X.shape[1]
+        freedom = float(self.weight.sum()) - p - int(self.intercept)
+        if freedom <= 0:
+            raise DataError(
+                f"{owner}: family='gamma' estimates its dispersion from all columns, which needs more rows than "
+                f"coefficients; got rows of weight {self.weight.sum():g} for {p + int(self.intercept)} coefficients. "
+                "Leave columns out, or use GLM with a penalty."
+            )
+        m = self.family.mean(self.fit(range(p)).z)
+        return max(float(self.weight @ (self.y / m - 1.0) ** 2) / freedom, 1e-12)
 
     def of_rows(self, rows: Any) -> Steps:
         """Return the same on some rows."""
@@ -262,13 +309,13 @@ class Steps(NamedTuple):
         beta = np.zeros(Z.shape[1])
         if self.intercept:
             mean = float(np.clip(w @ y / w.sum(), 1e-12, None))
-            beta[0] = np.log(mean) if self.family.name == "poisson" else np.log(mean / max(1.0 - mean, 1e-12))
+            beta[0] = np.log(mean / max(1.0 - mean, 1e-12)) if self.family.name == "binomial" else np.log(mean)
         z = Z @ beta
         value = self.family.deviance(y, z, w)
         for _ in range(_NEWTON if Z.shape[1] else 0):
             m = self.family.mean(z)
-            root = np.sqrt(np.maximum(w * self.family.curvature(m), 1e-300))
-            step = np.linalg.lstsq(root[:, None] * Z, w * (y - m) / root, rcond=1e-12)[0]
+            root = np.sqrt(np.maximum(w * self.family.curvature(y, m), 1e-300))
+            step = np.linalg.lstsq(root[:, None] * Z, w * self.family.slope(y, m) / root, rcond=1e-12)[0]
             length = 1.0
             while length > 1e-6:
                 new = z + length * (Z @ step)
@@ -284,7 +331,7 @@ class Steps(NamedTuple):
             value = lower
             if gain <= _STILL * max(value, 1e-8):
                 break
-        edge = np.abs(z) if self.family.name == "binomial" else np.where(y == 0, -z, 0.0)
+        edge = np.abs(z) if self.family.name == "binomial" else np.where(y == 0, -z, 0.0)  # no gamma target is zero
         return Fit(beta, max(value, 0.0), z, bool(edge.max(initial=0.0) > _HUGE))
 
     def path(self, direction: str, required: list[int], run: Run | None) -> tuple[list[int], list[float]]:
@@ -329,7 +376,7 @@ class Steps(NamedTuple):
 
     def _apart(self, order: list[int], here: Fit, free: Any) -> tuple[Array, Array]:
         """Return the weighted squared norms of columns, and of what is left of them beside those in."""
-        root = np.sqrt(np.maximum(self.weight * self.family.curvature(self.family.mean(here.z)), 1e-300))
+        root = np.sqrt(np.maximum(self.weight * self.family.information(self.family.mean(here.z)), 1e-300))
         columns = root[:, None] * self.X[:, free]
         own = (columns**2).sum(axis=0)
         Z = root[:, None] * self.design(order)
@@ -342,10 +389,11 @@ class Steps(NamedTuple):
         """Return the statistic of every column that may come in."""
         if self.test == "score":
             _, variance = self._apart(order, here, free)
-            slope = (self.weight * (self.y - self.family.mean(here.z))) @ self.X[:, free]
-            return np.asarray(slope**2 / variance)
+            slope = (self.weight * self.family.slope(self.y, self.family.mean(here.z))) @ self.X[:, free]
+            return np.asarray(slope**2 / (variance * self.dispersion))
         if self.test == "lr":
-            return np.array([here.deviance - self.fit([*order, j]).deviance for j in free.tolist()])
+            gains = [here.deviance - self.fit([*order, j]).deviance for j in free.tolist()]
+            return np.array(gains) / self.dispersion
         return np.array([self.wald([*order, j])[-1] for j in free.tolist()])
 
     def exits(self, kept: list[int], free: Any) -> Array:
@@ -356,16 +404,17 @@ class Steps(NamedTuple):
         rest = {j: [i for i in kept if i != j] for j in free.tolist()}
         if self.test == "lr":
             here = self.fit(kept).deviance
-            return np.array([self.fit(rest[j]).deviance - here for j in free.tolist()])
+            return np.array([self.fit(rest[j]).deviance - here for j in free.tolist()]) / self.dispersion
         return np.array([self.entries(rest[j], self.fit(rest[j]), np.array([j]))[0] for j in free.tolist()])
 
     def wald(self, columns: list[int]) -> Array:
-        """Return β²/var β of the columns."""
+        """Return β²/var β of each column."""
         fit = self.fit(columns)
         Z = self.design(columns)
-        root = np.sqrt(np.maximum(self.weight * self.family.curvature(self.family.mean(fit.z)), 1e-300))
+        root = np.sqrt(np.maximum(self.weight * self.family.information(self.family.mean(fit.z)), 1e-300))
         inverse = np.linalg.pinv((root[:, None] * Z).T @ (root[:, None] * Z), rcond=1e-14, hermitian=True)
-        return np.asarray((fit.beta**2 / np.maximum(np.diag(inverse), 1e-300))[int(self.intercept) :])
+        variance = np.maximum(self.dispersion * np.diag(inverse), 1e-300)
+        return np.asarray((fit.beta**2 / variance)[int(self.intercept) :])
 
 
 def _check_targets(owner: str, family: str, y: Array) -> None:
@@ -373,6 +422,8 @@ def _check_targets(owner: str, family: str, y: Array) -> None:
         raise DataError(f"{owner}: y must lie between 0 and 1 for family='binomial'; encode labels as 0 and 1.")
     if family == "poisson" and (y < 0).any():
         raise DataError(f"{owner}: y must not be negative for family='poisson'.")
+    if family == "gamma" and (y <= 0).any():
+        raise DataError(f"{owner}: y must be positive for family='gamma'; use family='poisson' where zeros occur.")
 
 
 def _gap_to_best(steps: Steps, required: list[int], size: int, deviance: float) -> float | None:

@@ -37,6 +37,11 @@ def binary_kl(q: float, p: float) -> float:
     (0.03669, 0.0)
     """
     check_parameters("binary_kl", {"q": q, "p": p}, {"q": _SHARE, "p": _SHARE})
+    return _kl(q, p)
+
+
+def _kl(q: float, p: float) -> float:
+    """Return kl(q‖p) of numbers that were checked."""
     if q == p:
         return 0.0
     if (p == 0.0 and q > 0.0) or (p == 1.0 and q < 1.0):
@@ -65,15 +70,15 @@ def kl_upper(q: float, bound: float) -> float:
         return -math.expm1(-bound)
     # Pinsker: p − q ≤ √(bound/2), so that the root is bracketed; 1 − p keeps its digits near 1.
     high = min(1.0, q + math.sqrt(bound / 2.0) + 1e-15)
-    if high < 1.0 and binary_kl(q, high) < bound:
+    if high < 1.0 and _kl(q, high) < bound:
         high = 1.0
     if high == 1.0:
         high = 1.0 - 2.0**-53
-        if binary_kl(q, high) <= bound:
+        if _kl(q, high) <= bound:
             return 1.0
-    if binary_kl(q, high) <= bound:
+    if _kl(q, high) <= bound:
         return high
-    return float(brentq(lambda p: binary_kl(q, p) - bound, q, high, xtol=1e-16, rtol=1e-14))
+    return float(brentq(lambda p: _kl(q, p) - bound, q, high, xtol=1e-16, rtol=1e-14))
 
 
 def kl_lower(q: float, bound: float) -> float:
