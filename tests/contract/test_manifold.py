@@ -49,7 +49,7 @@ test_sklearn_contract = contract_of(
         DiffusionMaps(),
         LocallyLinearEmbedding(),
         SpectralClustering(n_clusters=2),
-        TSNE(perplexity=2, max_iter=300, tol=1.0),
+        TSNE(perplexity=2, max_iter=50, tol=1.0),
     ],
     expected,
     others=[PCA(n_components=2, whiten=True)],

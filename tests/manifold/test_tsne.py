@@ -220,7 +220,7 @@ def test_equal_rows_constant_columns_and_few_rows_end_well():
         ({"metric": "precomputed"}, np.ones((40, 40)), ParameterError, 'init="random"'),
         ({"metric": "precomputed", "init": "random"}, -np.ones((40, 40)), DataError, "negative"),
         ({"metric": "precomputed", "init": "random"}, np.ones((40, 41)), DataError, "square"),
-        ({"perplexity": 0.5}, IRIS, ParameterError, "perplexity"),
+        ({"perplexity": 0.0}, IRIS, ParameterError, "perplexity"),
         ({"method": "tree"}, IRIS, ParameterError, "method"),
         ({}, np.where(IRIS == IRIS[0], np.nan, IRIS), DataError, "NaN"),
     ],

@@ -113,7 +113,9 @@ class TSNE(Embedding):
 
     n_components: int = param(Number(low=1, integer=True), "Dimensions.", default=2, kw_only=False)
     perplexity: float = param(
-        Number(low=1.0), "Neighbours of a row, in effect: exp of the entropy of its affinities.", default=30.0
+        Number(low=0.0, low_open=True),
+        "Neighbours of a row, in effect: exp of the entropy of its affinities. Up to 1 only the nearest row counts.",
+        default=30.0,
     )
     early_exaggeration: float = param(Number(low=1.0), "Factor of P in the first 250 steps.", default=12.0)
     learning_rate: Any = param(
