@@ -191,9 +191,7 @@ def spread(Y: Array, low_a: float, low_b: float, rate: float, grid: Array) -> No
 
 
 @lean_kernel
-def gather(
-    Y: Array, low_a: float, low_b: float, rate: float, grid: Array, first: int, out: Array, sums: Array
-) -> None:
+def gather(Y: Array, low_a: float, low_b: float, rate: float, grid: Array, first: int, out: Array, sums: Array) -> None:
     """Read the potential at some rows from the sixteen nodes around each, and minus half its gradient.
 
     IN as in `spread`; grid holds the coefficients of the potential φ(y) = Σⱼ 1/(1 + ‖y − yⱼ‖²). OUT sums (m,), φ;

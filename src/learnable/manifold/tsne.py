@@ -89,12 +89,13 @@ class TSNE(Embedding):
     to 100,000 rows). `transform` places each new row by its affinities to the rows of the fit, which stay; rows do
     not affect each other, and a row of the fit gets its own coordinates.
 
-    The repulsion is summed over all pairs ("exact", or fewer than 1,500 rows, or three dimensions) or through a grid
-    and Fourier transforms ("interpolation"): time O(n) for each step and O(n² d) for the search of neighbours, memory
-    O(n · perplexity). "exact" also takes affinities between all rows: time and memory O(n²).
+    The repulsion is summed over all pairs ("exact", or fewer than 1,500 rows, or more than two dimensions) or through a
+    grid and Fourier transforms ("interpolation"): time O(n) for each step and O(n² d) for the search of neighbours,
+    memory O(n · perplexity). "exact" also takes affinities between all rows: time and memory O(n²).
 
-    Unlike in scikit-learn, the automatic step grows by the exaggeration when that ends (as in openTSNE), no row moves
-    more than 5 in a step, new rows can be placed, and the coordinates of float64 rows are float64.
+    Unlike in scikit-learn, any number of dimensions goes with any method, the automatic step grows by the exaggeration
+    when that ends (as in openTSNE), no row moves more than 5 in a step, new rows can be placed, and the coordinates of
+    float64 rows are float64.
 
     Examples
     --------
@@ -203,11 +204,6 @@ class TSNE(Embedding):
                 f"TSNE: perplexity must be less than n_samples; got perplexity={self.perplexity} for {n} rows; use at "
                 f"most {max(1, (n - 1) // 3)}."
             )
-        if self.method != "exact" and self.n_components > 3:
-            raise ParameterError(
-                "TSNE: 'n_components' should be inferior to 4 for the barnes_hut algorithm as it relies on a grid in "
-                f"the plane; got {self.n_components}; use method='exact'."
-            )
         if isinstance(self.metric, str) and self.metric == "precomputed":
             if isinstance(self.init, str) and self.init == "pca":
                 raise ParameterError(
@@ -298,6 +294,8 @@ class TSNE(Embedding):
         if not isinstance(self.nbrs_, NearestNeighbors) or self.nbrs_.n_samples_fit_ != len(self.embedding_):
             raise ModelFileError("load: nbrs_ must be a search over the rows of embedding_.")
         kept = getattr(self, "neighbors_", None)
+        if kept is None and self.method != "exact":
+            raise ModelFileError("load: neighbors_ is missing.")
         if kept is not None and (len(kept) != len(self.embedding_) or kept.max(initial=0) >= len(kept)):
             raise ModelFileError("load: neighbors_ must be numbers of rows, for each row of embedding_.")
 

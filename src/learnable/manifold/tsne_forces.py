@@ -4,8 +4,8 @@ With wᵢⱼ = 1/(1 + ‖yᵢ − yⱼ‖²) and Z = Σᵢ≠ⱼ wᵢⱼ, KL(P�
 
     ∂KL/∂yᵢ = 4 (Σⱼ pᵢⱼ wᵢⱼ (yᵢ − yⱼ) − Z⁻¹ Σⱼ wᵢⱼ² (yᵢ − yⱼ)).
 
-The second sum is −½ times the gradient of the potential φ(y) = Σⱼ 1/(1 + ‖y − yⱼ‖²) at yᵢ, and Z = Σᵢ φ(yᵢ) − n. So in a
-plane one convolution gives all of it: the rows are spread over a grid by cubic B-splines, a Fourier transform
+The second sum is −½ times the gradient of the potential φ(y) = Σⱼ 1/(1 + ‖y − yⱼ‖²) at yᵢ, and Z = Σᵢ φ(yᵢ) − n. So
+in a plane one convolution gives all of it: the rows are spread over a grid by cubic B-splines, a Fourier transform
 multiplies the grid with the kernel, and value and slope of φ are read from the grid by the same splines. Splines of
 values at nodes need a filter, 6/(4 + 2cos ω) for each axis; it is applied twice, for rows and for places, within
 the transform of the kernel.
@@ -167,7 +167,7 @@ class Grid:
         return np.ascontiguousarray(out[:, :k]), float(sums.sum()) - n
 
     def _prepare(self, shape: tuple[int, int], spacing: float) -> None:
-        """Transform the kernel for a grid: twice as long, so that nothing comes round, and some nodes for the filter."""
+        """Transform the kernel for a grid, twice as long, so that nothing comes round, and longer for the filter."""
         self.shape = shape
         self.spacing = spacing
         self.padded = (fft.next_fast_len(2 * shape[0] + 16, True), fft.next_fast_len(2 * shape[1] + 16, True))
