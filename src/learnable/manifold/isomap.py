@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 #: Rows from which on landmarks are used, and how many: 500 columns of 100,000 distances are 400 MB.
 _MANY_ROWS = 20_000
 _LANDMARKS = 500
-#: Landmarks from which on the products B (32 MB) are read from memory, and components up to which some blocks of vectors
+#: Landmarks from which on the products B (32 MB) are read from memory, and components up to which blocks of vectors
 #: need fewer readings than Lanczos: 7 for 49 with 10,000 rows of a swiss roll, 1.3 s of one core for 1.95.
 _BEYOND_CACHE = 2000
 _FEW_COMPONENTS = 4
