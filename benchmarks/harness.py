@@ -23,7 +23,7 @@ from typing import Any
 OURS = "learnable"
 PACKAGES: tuple[str, ...] = ("learnable", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex")
 PACKAGES += ("faiss-cpu", "lightgbm", "xgboost", "catboost", "shap")
-PACKAGES += ("tomotopy", "gensim")
+PACKAGES += ("tomotopy", "gensim", "openTSNE")
 PACKAGES += ("mabwiser", "SMPyBandits", "mdpsolver", "quantecon", "gymnasium", "stable-baselines3")
 
 

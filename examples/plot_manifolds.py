@@ -15,6 +15,7 @@ from learnable import PCA, verify
 from learnable.manifold import (
     MDS,
     NMF,
+    TSNE,
     ClassicalMDS,
     DiffusionMaps,
     Isomap,
@@ -144,6 +145,9 @@ print(f"gaps filled with an error of {error:.2f} standard deviations; {model.cer
 digits, label = load_digits(return_X_y=True)
 digits, label = digits[:600], label[:600]
 shown = {"PCA": PCA(2).fit_transform(digits), "Isomap": Isomap(n_neighbors=10).fit_transform(digits)}
+picture = TSNE(random_state=0).fit(digits)
+shown["t-SNE"] = picture.embedding_
+print(f"t-SNE of the digits: divergence {picture.kl_divergence_:.2f}; {picture.certificate_}")
 for name, points in shown.items():
     print(f"digits by {name}: trustworthiness {trustworthiness(digits, points):.3f}")
 TEN = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#999999", "#000000", "#e69f00", "#7b3294")

@@ -77,6 +77,7 @@ EXPECTED = {
         "parallel: 3",
         "gaps filled with an error of 0.79 standard deviations; ascent: ",
         "of the digits; stationarity: ",
+        "t-SNE of the digits: divergence 0.",
         "verified: ",
     ],
     "plot_em.py": [

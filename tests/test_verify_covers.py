@@ -26,9 +26,10 @@ SAME_CLAIM = {
     "BestSubsetClassifier": {"leaves_": "a leaf's bound may follow from any shares: what still proves it is a proof"},
     "LogisticRegressionCV": {"n_iter_": "how many steps were taken is no claim about where they ended"},
 }
-#: Single changes so small that they are within what the claim itself allows.
+#: Single changes that the claim itself allows: too small for it, or without effect on what it is about.
 WITHIN_ALLOWANCE = {
-    ("NuSVC", "intercept_", "one entry"): "before the division by ρ, b is checked to 2 % of tol; this moves it by less"
+    ("TSNE", "embedding_", "columns reversed"): "the divergence depends on distances alone: the picture is turned",
+    ("NuSVC", "intercept_", "one entry"): "before the division by ρ, b is checked to 2 % of tol; this moves it by less",
 }
 #: What `verify` does not cover yet; an entry that is covered fails the test, so that the list only gets shorter.
 NOT_YET: dict[str, set[str]] = {}

@@ -125,6 +125,7 @@ from .linear import stepwise_inference as stepwise_inference
 from .manifold import MDS as MDS
 from .manifold import NMF as NMF
 from .manifold import PCA as PCA
+from .manifold import TSNE as TSNE
 from .manifold import ClassicalMDS as ClassicalMDS
 from .manifold import DiffusionMaps as DiffusionMaps
 from .manifold import FactorAnalysis as FactorAnalysis

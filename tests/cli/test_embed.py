@@ -21,13 +21,23 @@ def flowers(folder):
 
 @pytest.mark.parametrize(
     ("method", "named"),
-    [("pca", "PCA"), ("mds", "ClassicalMDS"), ("isomap", "Isomap"), ("spectral", "SpectralEmbedding")],
+    [
+        ("pca", "PCA"),
+        ("mds", "ClassicalMDS"),
+        ("isomap", "Isomap"),
+        ("spectral", "SpectralEmbedding"),
+        ("tsne", "TSNE"),
+    ],
 )
 def test_rows_become_points_with_their_quality(learnable, flowers, method, named):
     files = ["-o", "places.csv", "--report", "map.html", "--save", "m.safetensors"]
     code, out, _ = learnable("embed", "iris.csv", "-m", method, "-k", "60", "--colour", "species", *files)
     assert code == 0 and f"{named}: 150 rows, 4 columns" in out
-    assert "trustworthiness 0.9" in out and "closed-form" in out and "what it shows" in out
+    assert (
+        "trustworthiness 0.9" in out
+        and ("stationarity: " if method == "tsne" else "closed-form: ") in out
+        and "what it shows" in out
+    )
     assert "1 empty cells were filled" in out
     places = pyarrow.csv.read_csv("places.csv")
     assert places.column_names == ["first", "second"] and len(places) == 150

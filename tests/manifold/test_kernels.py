@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
+from learnable.manifold._kernels import widest_level
 from learnable.manifold.graphs import paths_from, symmetric_graph
 
 
@@ -21,3 +22,18 @@ def test_paths_are_scipys(n, m, seed, spread):
     # SciPy drops zeros of dense input, not of sparse input.
     expected = shortest_path(sp.csr_array(graph), method="D", directed=True)
     np.testing.assert_allclose(paths_from(graph, np.arange(n), 2), expected, rtol=1e-12)
+
+
+@given(st.integers(2, 40), st.integers(1, 3), st.integers(0, 10**6))
+def test_the_widest_level_is_that_of_distances_in_edges(n, degree, seed):
+    rng = np.random.default_rng(seed)
+    rows = np.repeat(np.arange(n), degree)
+    A = sp.csr_array((np.ones(n * degree), (rows, rng.integers(0, n, n * degree))), shape=(n, n))
+    A = sp.csr_array(A + A.T)
+    away = shortest_path(A, unweighted=True, indices=0)
+    depth = np.empty(n, dtype=np.int32)
+    queue = np.empty(n, dtype=np.int32)
+    widest = widest_level(A.indptr.astype(np.int64), A.indices.astype(np.int32), 0, depth, queue)
+    np.testing.assert_array_equal(depth, np.where(np.isfinite(away), away, -1))
+    reached = away[np.isfinite(away)].astype(int)
+    assert widest == np.bincount(reached).max() and depth[queue[0]] == reached.max()

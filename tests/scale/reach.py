@@ -273,7 +273,7 @@ GROUPS = (
         "OrthogonalMatchingPursuitCV BestSubsetClassifier StepwiseGLM KernelRidge KernelRidgeClassifier KernelRidgeCV "
         "KernelLogisticRegression GaussianProcessRegressor GaussianProcessClassifier KernelPCA NMF MDS TruncatedSVD "
         "ClassicalMDS Isomap LocallyLinearEmbedding SpectralEmbedding LaplacianEigenmaps SpectralClustering "
-        "DiffusionMaps LatentDirichletAllocation RegularizedRisk KMedoids MLPClassifier MLPRegressor "
+        "DiffusionMaps TSNE LatentDirichletAllocation RegularizedRisk KMedoids MLPClassifier MLPRegressor "
         "ResNetClassifier ResNetRegressor LSTMClassifier LSTMRegressor RNNClassifier RNNRegressor",
         "",
         "",

@@ -71,6 +71,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ProbabilisticPCA": {"n_components": 2},
     "PCA": {"n_components": 2},
     "MDS": {"n_init": 1},
+    "TSNE": {"perplexity": 10, "max_iter": 500},
     "DecisionTreeClassifier": {"max_depth": 4},
     "DecisionTreeRegressor": {"max_depth": 4},
     "RandomForestClassifier": {"n_estimators": 50},

@@ -18,7 +18,7 @@ EXAMPLES = (
     "learnable embed iris.csv --colour species --report map.html  principal components, as a picture",
     "learnable embed iris.csv --model isomap -o places.csv        distances along the data; coordinates as a file",
 )
-_METHODS = ("pca", "mds", "isomap", "spectral")
+_METHODS = ("pca", "mds", "isomap", "spectral", "tsne")
 _COLOURS = ("#3b528b", "#b3541e", "#21918c", "#aa3377", "#5ec962", "#997700", "#66ccee", "#777777")
 _MOST_SHOWN = 3000  # points of the picture, and rows that its quality is measured on
 _SAYS = {
@@ -26,13 +26,16 @@ _SAYS = {
     "mds": "distances in the picture are at most those of the data",
     "isomap": "distances in the picture stand for distances along the graph of neighbours",
     "spectral": "rows that are joined lie near each other; far distances in the picture mean nothing",
+    "tsne": "neighbours in the picture are neighbours in the data; sizes of clusters and distances between them mean "
+    "little",
 }
+_MOST_PERPLEXITY = 30.0  # of t-SNE; of a small table a third of the rows
 
 
 def embed(
     data: options.Data,
     method: Annotated[
-        str, typer.Option("--model", "-m", metavar="MODEL", help="pca, mds, isomap or spectral.")
+        str, typer.Option("--model", "-m", metavar="MODEL", help="pca, mds, isomap, spectral or tsne.")
     ] = "pca",
     neighbours: Annotated[
         int, typer.Option("--neighbours", "-k", metavar="K", help="Neighbours of a row (isomap and spectral).")
@@ -62,7 +65,7 @@ def embed(
     data, and the other way round.
     """
     if method not in _METHODS:
-        raise options.WrongUsageError(f"--model must be pca, mds, isomap or spectral; got {method!r}")
+        raise options.WrongUsageError(f"--model must be pca, mds, isomap, spectral or tsne; got {method!r}")
     if neighbours < 2:
         raise options.WrongUsageError(f"--neighbours must be at least 2; got {neighbours}")
     replaced = [said for said in (given_file(name, data) for name in (output, report, model)) if said]
@@ -94,7 +97,7 @@ def _embedded(rows: Rows, method: str, neighbours: int) -> tuple[Any, np.ndarray
     import numpy as np
 
     from ..core.errors import DataError
-    from ..manifold import PCA, ClassicalMDS, Isomap, SpectralEmbedding, continuity, trustworthiness
+    from ..manifold import PCA, TSNE, ClassicalMDS, Isomap, SpectralEmbedding, continuity, trustworthiness
 
     Z = np.nan_to_num((rows.X - np.nanmean(rows.X, axis=0)) / rows.scale)
     n, d = Z.shape
@@ -106,6 +109,7 @@ def _embedded(rows: Rows, method: str, neighbours: int) -> tuple[Any, np.ndarray
         "mds": ClassicalMDS(2),
         "isomap": Isomap(n_neighbors=k),
         "spectral": SpectralEmbedding(2, n_neighbors=min(k + 1, n)),
+        "tsne": TSNE(min(2, d), perplexity=max(1.0, min(_MOST_PERPLEXITY, (n - 1) / 3.0)), random_state=0),
     }
     model = models[method]
     places = np.asarray(model.fit_transform(Z))
@@ -119,6 +123,8 @@ def _embedded(rows: Rows, method: str, neighbours: int) -> tuple[Any, np.ndarray
         lines.append(f"share of the variance: {float(model.explained_variance_ratio_.sum()):.1%}")
     if method == "isomap":
         lines.append(f"residual variance: {model.residual_variance_:.2%}; parts of the graph: {model.n_parts_}")
+    if method == "tsne":
+        lines.append(f"KL divergence: {model.kl_divergence_:.3f}; perplexity: {model.perplexity:g}")
     some = np.linspace(0, n - 1, min(n, _MOST_SHOWN)).astype(int)
     compared = min(10, (len(some) - 1) // 2)
     kept = [measure(Z[some], places[some], n_neighbors=compared) for measure in (trustworthiness, continuity)]

@@ -150,6 +150,7 @@ MANIFOLDS: Final[dict[str, Entry]] = {
     ),
     "NMF": Entry("learnable.manifold.nmf:NMF", "learnable.manifold.verify_nmf:nmf"),
     "MDS": Entry("learnable.manifold.majorisation:MDS", "learnable.manifold.verify_mds:mds"),
+    "TSNE": Entry("learnable.manifold.tsne:TSNE", "learnable.manifold.verify_tsne:tsne"),
     "PCA": Entry("learnable.manifold.pca:PCA", "learnable.manifold.verify:pca"),
     "TruncatedSVD": Entry("learnable.manifold.truncated:TruncatedSVD", "learnable.manifold.verify:truncated_svd"),
     "ClassicalMDS": Entry("learnable.manifold.scaling:ClassicalMDS", "learnable.manifold.verify:classical_mds"),
@@ -210,6 +211,7 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
     "LocallyLinearEmbedding": (
         "certificate_, eigenvalues_, embedding_, n_features_in_, n_parts_, nbrs_, reconstruction_error_"
     ),
+    "TSNE": "certificate_, embedding_, kl_divergence_, learning_rate_, n_features_in_, n_iter_, nbrs_",
     "DiffusionMaps": ("X_fit_, certificate_, degrees_, density_, eigenvalues_, embedding_, epsilon_, n_features_in_"),
 }
 

@@ -13,3 +13,4 @@ from .scaling import ClassicalMDS as ClassicalMDS
 from .spectral import LaplacianEigenmaps as LaplacianEigenmaps
 from .spectral import SpectralEmbedding as SpectralEmbedding
 from .truncated import TruncatedSVD as TruncatedSVD
+from .tsne import TSNE as TSNE

@@ -238,3 +238,36 @@ def descend_rows(W: Array, gram: Array, cross: Array, most: int, tol: float, mov
             if moved <= tol * tol * first:
                 break
         moves[i] = first
+
+
+@kernel
+def widest_level(indptr: Array, indices: Array, start: int, depth: Array, queue: Array) -> int:
+    """Return the most nodes at one distance, in edges, from a node of the part of the graph that holds it.
+
+    IN the graph by rows, each edge in both directions. OUT depth (n,), the distance of each node, −1 elsewhere; queue
+    (n,), the nodes in that order: the last one found is queue[0] at the end, a node on the far side of the graph.
+    """
+    depth[:] = -1
+    depth[start] = 0
+    queue[0] = start
+    head = 0
+    tail = 1
+    level = 0
+    level_start = 0
+    widest = 1
+    while head < tail:
+        node = queue[head]
+        if depth[node] > level:
+            widest = max(widest, head - level_start)
+            level = depth[node]
+            level_start = head
+        head += 1
+        for edge in range(indptr[node], indptr[node + 1]):
+            neighbour = indices[edge]
+            if depth[neighbour] < 0:
+                depth[neighbour] = depth[node] + 1
+                queue[tail] = neighbour
+                tail += 1
+    widest = max(widest, tail - level_start)
+    queue[0] = queue[tail - 1]
+    return widest

@@ -113,14 +113,14 @@ class SpectralClustering(ClusterMixin, AffinityModel):
         tol = 0.0 if self.eigen_tol == "auto" else float(self.eigen_tol)
         L = laplacian_of(A, self.degrees_, True)
         if self.n_clusters == "eigengap":
-            first = smallest_pairs("SpectralClustering", L, min(_MOST_CLUSTERS + 1, n), tol, table.n_columns).values
+            first = smallest_pairs("SpectralClustering", L, min(_MOST_CLUSTERS + 1, n), tol).values
             rise = np.diff(first)[1:] / np.maximum(first[2:], _ZERO)
             K = 2 + int(rise.argmax()) if len(rise) else len(first)
         else:
             K = int(self.n_clusters)
         if n < K:
             raise DataError(f"SpectralClustering: n_samples={n} should be >= n_clusters={K}.")
-        pairs = smallest_pairs("SpectralClustering", L, min(self.n_components or K, n), tol, table.n_columns)
+        pairs = smallest_pairs("SpectralClustering", L, min(self.n_components or K, n), tol)
         root = np.sqrt(np.where(self.degrees_ > 0, self.degrees_, 1.0))
         self.eigenvalues_ = np.maximum(pairs.values, 0.0)
         self.embedding_ = np.ascontiguousarray(pairs.vectors / root[:, None])

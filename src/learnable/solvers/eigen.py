@@ -199,17 +199,6 @@ def symmetric_pairs(
     return EigenPairs(values[:k], vectors, residuals[:k], gaps, size)
 
 
-def _quickest(A: Any, k: int, largest: bool, shift: float | None) -> str:
-    """Return the method that takes the least time, as far as it can be told."""
-    n = A.shape[0]
-    if n <= _DENSE_ORDER or k + 1 >= _FEW * n:
-        return "dense"
-    if sp.issparse(A) and not largest and shift is not None:
-        return "shift-invert"
-    dense = not sp.issparse(A) and not isinstance(A, LinearOperator)
-    return "block" if dense and largest and k <= _BLOCK // 2 else "lanczos"
-
-
 def gaps_between(values: Array) -> Array:
     """Return how far each of some sorted values is from its nearest neighbour; inf for a single one."""
     steps = np.abs(np.diff(values))

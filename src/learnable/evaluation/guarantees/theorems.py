@@ -478,6 +478,16 @@ THEOREMS: dict[str, Theorem] = {
         "J. de Leeuw, Journal of Classification 5, 1988; J. Kruskal, Psychometrika 29, 1964",
         (),
     ),
+    "neighbour-affinities": Theorem(
+        "consistency",
+        ("rows form clusters that lie well apart, each of about the same size and width", "the exaggeration is large"),
+        "in the phase of exaggeration every cluster shrinks to a set whose diameter is small against its distance to "
+        "the others, and the picture keeps them apart; the objective is not convex, and its steps end near a "
+        "stationary point",
+        "S. Arora, W. Hu and P. Kothari, COLT 2018; G. Linderman and S. Steinerberger, SIAM Journal on Mathematics of "
+        "Data Science 1, 2019",
+        (),
+    ),
     "nonnegative-factors": Theorem(
         "optimality",
         ("numbers are not negative",),
