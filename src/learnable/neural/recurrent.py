@@ -28,7 +28,8 @@ from ..data.door import Table, check_two_classes, door, encode_classes, read_fea
 from .heads import Head
 from .layers.base import Layer
 from .layers.dense import Dense
-from .layers.recurrent import GRU, LSTM, LastStep, Recurrent
+from .layers.lstm import LSTM
+from .layers.recurrent import GRU, LastStep, Recurrent
 from .layers.regularise import Dropout
 from .model import Data, NetworkModel
 from .network import Network, row_blocks
