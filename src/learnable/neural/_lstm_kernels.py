@@ -1,7 +1,7 @@
 """Compiled kernels of long short-term memory: all steps of a batch in one call, forwards and backwards.
 
-Units are padded to u numbers, a multiple of a panel's width (`core.wide`), so that no loop has a rest; weights of padded
-units are zero, and so are their states and gradients. One array holds what every step multiplies:
+Units are padded to u numbers, a multiple of a panel's width w (`core.wide`), so that no loop has a rest; weights of
+padded units are zero, and so are their states and gradients. One array holds what every step multiplies:
 
     joined (T + 1, n, k): h_{t−1} (u), x_t (d), 1        weights (k, 4u): Wh, Wx, b, packed into panels
     gates (T, n, 4u): first the product, then i, f, g, o
@@ -15,7 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.jit import ieee_kernel
-from ..core.wide import TILE_ROWS, add, fma, load, mul, sigmoid, spread, store, sub, tanh, tile
+from ..core.wide import TILE_ROWS, add, fma, load, mul, sigmoid, spread, store, sub, tanh, tile, tile_more
+
+#: Gradients of one step's gates up to so many bytes stay in the first cache, half of which they take.
+CACHED_BYTES = 2**14
 
 
 @ieee_kernel
@@ -45,35 +48,65 @@ def pack_transposed(W: Any, u: int, w: int, packed: Any) -> None:
 
 
 @ieee_kernel
-def multiply(
-    a: Any, first: int, n: int, k: int, row_step: int, packed: Any, w: int, columns: int, c: Any, at: int
-) -> None:
-    """OUT c[at:] (n, columns) = n rows of k numbers of a, from a[first] on, times packed weights."""
+def multiply(a: Any, first: int, n: int, k: int, packed: Any, w: int, columns: int, c: Any, at: int) -> None:
+    """OUT c[at:] (n, columns) = the (n, k) matrix at a[first:] times packed weights."""
     for p in range(columns // w):
         for i in range(0, n, TILE_ROWS):
             rows = min(TILE_ROWS, n - i)
-            tile(a, first + i * row_step, rows, row_step, packed, p * k * w, k, c, at + i * columns + p * w, columns)
+            to = at + i * columns + p * w
+            tile(a, first + i * k, rows, k, 1, packed, p * k * w, w, k, c, to, columns)
+
+
+@ieee_kernel
+def multiply_more(a: Any, first: int, n: int, k: int, packed: Any, w: int, columns: int, c: Any) -> None:
+    """OUT c (n, columns) += the (n, k) matrix at a[first:] times packed weights."""
+    for p in range(columns // w):
+        for i in range(0, n, TILE_ROWS):
+            rows = min(TILE_ROWS, n - i)
+            tile_more(a, first + i * k, rows, k, 1, packed, p * k * w, w, k, c, i * columns + p * w, columns)
+
+
+@ieee_kernel
+def add_outer(a: Any, first: int, n: int, k: int, d: Any, start: int, w: int, columns: int, panel: Any, c: Any) -> None:
+    """OUT c (k, columns), packed, += the (n, k) matrix at a[first:], transposed, times (n, columns) at d[start:].
+
+    panel (n, w), flat: where d is large, a panel of it is copied there, since rows that are a power of two apart crowd
+    each other out of the cache.
+    """
+    half = w // 2
+    is_small = n * columns * d.itemsize <= CACHED_BYTES
+    for p in range(columns // w):
+        if not is_small:
+            for i in range(n):
+                at = start + i * columns + p * w
+                store(panel, i * w, load(d, at))
+                store(panel, i * w + half, load(d, at + half))
+        for r in range(0, k, TILE_ROWS):
+            rows = min(TILE_ROWS, k - r)
+            to = (p * k + r) * w
+            if is_small:
+                tile_more(a, first + r, rows, 1, k, d, start + p * w, columns, n, c, to, w)
+            else:
+                tile_more(a, first + r, rows, 1, k, panel, 0, w, n, c, to, w)
 
 
 @ieee_kernel
 def forward(
-    x: Any, lengths: Any, packed: Any, w: int, u: int, joined: Any, gates: Any, c: Any, tanh_c: Any, out: Any
-) -> None:
-    """OUT joined, gates, c (T + 1, n, u), tanh_c (T, n, u), all flat; out (T, n, units) has the states.
+    x: Any, d: int, lengths: Any, packed: Any, w: int, u: int, joined: Any, gates: Any, c: Any, tanh_c: Any, units: int,
+    out: Any,
+) -> None:  # fmt: skip
+    """OUT joined, gates, c (T + 1, n, u), tanh_c (T, n, u); out (T, n, units) has the states. All arrays are flat.
 
     x (T, n, d). Before: joined and c have zeros for t = 0, joined has its ones.
     """
-    T, n, d = x.shape
-    units = out.shape[2]
+    n = lengths.size
     k = u + d + 1
     half = w // 2
-    for t in range(T):
+    for t in range(tanh_c.size // (n * u)):
         for i in range(n):
-            row = joined[(t * n + i) * k + u : (t * n + i + 1) * k]
-            given = x[t, i]
             for j in range(d):
-                row[j] = given[j]
-        multiply(joined, t * n * k, n, k, k, packed, w, 4 * u, gates, t * n * 4 * u)
+                joined[(t * n + i) * k + u + j] = x[(t * n + i) * d + j]
+        multiply(joined, t * n * k, n, k, packed, w, 4 * u, gates, t * n * 4 * u)
         for i in range(n):
             here = t * n + i
             now = here * u
@@ -99,46 +132,58 @@ def forward(
                     store(c, after + j, cell)
                     store(tanh_c, now + j, squashed)
                     store(joined, state + j, mul(let_out, squashed))
-            row = joined[state : state + u]
-            result = out[t, i]
-            for j in range(units):
-                result[j] = row[j]
+            if units == u:
+                for j in range(0, u, half):
+                    store(out, now + j, load(joined, state + j))
+            else:
+                for j in range(units):
+                    out[here * units + j] = joined[state + j]
 
 
 @ieee_kernel
 def backward(
-    grad: Any, lengths: Any, packed: Any, w: int, u: int, cuts: int, gates: Any, c: Any, tanh_c: Any, scratch: Any,
-    d_gates: Any,
+    grad: Any, units: int, lengths: Any, packed: Any, w: int, u: int, cuts: int, joined: Any, gates: Any, c: Any,
+    tanh_c: Any, scratch: Any, d_gates: Any, d_weights: Any,
 ) -> None:  # fmt: skip
-    """OUT d_gates (T, n, 4u): gradients of the gates' inputs, from grad (T, n, units), that of the states.
+    """OUT d_gates: gradients of the gates' inputs, from grad (T, n, units), that of the states. All arrays are flat.
 
-    scratch (3, n, u), flat: gradients of h from later steps with grad, of c, and of h before a step. No gradient passes
-    from step t to the one before it where t is a multiple of `cuts`.
+    d_gates has all steps (T, n, 4u), or only one (n, 4u), which all overwrite. d_weights has then the gradient of the
+    weights, packed as they are, unless it is empty. scratch: two (n, u) for the gradients of h from later steps and of
+    c, and (n, w). No gradient passes from step t to the one before it where t is a multiple of `cuts`.
     """
-    T, n, units = grad.shape
+    n = lengths.size
     half = w // 2
     size = n * u
     dh = scratch[:size]
     dc = scratch[size : 2 * size]
-    before = scratch[2 * size : 3 * size]
+    panel = scratch[2 * size :]
     one = spread(scratch.dtype.type(1.0))
     zero = spread(scratch.dtype.type(0.0))
-    for j in range(0, 3 * size, half):
+    for j in range(0, 2 * size, half):
         store(scratch, j, zero)
+    for j in range(0, d_weights.size, half):
+        store(d_weights, j, zero)
+    k = d_weights.size // (4 * u)
+    after = 4 * size if d_gates.size > 4 * size else 0
+    T = tanh_c.size // size
     for s in range(T):
         t = T - 1 - s
-        for i in range(n):
-            given = grad[t, i]
-            total = dh[i * u : i * u + units]
-            for j in range(units):
-                total[j] += given[j]
+        base = t * after
+        is_cut = t % cuts == 0
         for i in range(n):
             at = i * u
             now = t * size + at
             g = 4 * now
+            d_at = base + 4 * at
+            if units == u:
+                for j in range(0, u, half):
+                    store(dh, at + j, add(load(dh, at + j), load(grad, now + j)))
+            else:
+                for j in range(units):
+                    dh[at + j] += grad[(t * n + i) * units + j]
             if t >= lengths[i]:
                 for j in range(0, 4 * u, half):
-                    store(d_gates, g + j, zero)
+                    store(d_gates, d_at + j, zero)
                 continue
             for j in range(0, u, half):
                 let_in = load(gates, g + j)
@@ -147,21 +192,14 @@ def backward(
                 let_out = load(gates, g + 3 * u + j)
                 squashed = load(tanh_c, now + j)
                 d = mul(load(dh, at + j), let_out)
-                store(d_gates, g + 3 * u + j, mul(mul(d, squashed), sub(one, let_out)))
                 cell = add(load(dc, at + j), mul(d, sub(one, mul(squashed, squashed))))
-                store(d_gates, g + j, mul(mul(cell, new), mul(let_in, sub(one, let_in))))
-                store(d_gates, g + u + j, mul(mul(cell, load(c, now + j)), mul(forget, sub(one, forget))))
-                store(d_gates, g + 2 * u + j, mul(mul(cell, let_in), sub(one, mul(new, new))))
-                store(dc, at + j, mul(cell, forget))
-        is_cut = t % cuts == 0
+                store(d_gates, d_at + j, mul(mul(cell, new), mul(let_in, sub(one, let_in))))
+                store(d_gates, d_at + u + j, mul(mul(cell, load(c, now + j)), mul(forget, sub(one, forget))))
+                store(d_gates, d_at + 2 * u + j, mul(mul(cell, let_in), sub(one, mul(new, new))))
+                store(d_gates, d_at + 3 * u + j, mul(mul(d, squashed), sub(one, let_out)))
+                store(dh, at + j, zero)
+                store(dc, at + j, zero if is_cut else mul(cell, forget))
+        if k > 0:
+            add_outer(joined, t * n * k, n, k, d_gates, base, w, 4 * u, panel, d_weights)
         if not is_cut:
-            multiply(d_gates, 4 * t * size, n, 4 * u, 4 * u, packed, w, u, before, 0)
-        for i in range(n):
-            if t >= lengths[i]:
-                continue
-            for j in range(i * u, (i + 1) * u, half):
-                if is_cut:
-                    store(dh, j, zero)
-                    store(dc, j, zero)
-                else:
-                    store(dh, j, load(before, j))
+            multiply_more(d_gates, base, n, 4 * u, packed, w, u, dh)

@@ -44,7 +44,7 @@ Array = NDArray[Any]
 #: Numbers of the widest layer that one thread predicts at a time.
 _PREDICT_ENTRIES = 2**22
 #: Steps of sequences that the gradient of a fit is measured on.
-_GRADIENT_STEPS = 2**14
+_GRADIENT_STEPS = 2**13
 
 
 class _Recurrences(NetworkModel):

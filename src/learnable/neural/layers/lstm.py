@@ -2,8 +2,8 @@ r"""Long short-term memory: x (T, n, d) → states (T, n, h), by back-propagatio
 
     (i, f, g, o) = (σ, σ, tanh, σ)(x_t Wx + h_{t−1} Wh + b),   c_t = f c_{t−1} + i g,   h_t = o tanh c_t,
 
-from h₀ = c₀ = 0, products by entry. One compiled call makes all steps of a batch (`neural._lstm_kernels`); the
-gradient of all weights is one product over all steps. What ended sequences and truncation do, `layers.recurrent` tells.
+from h₀ = c₀ = 0, products by entry. One compiled call makes all steps of a batch (`neural._lstm_kernels`). What ended
+sequences and truncation do, `layers.recurrent` tells.
 
 Reference: S. Hochreiter and J. Schmidhuber, Long short-term memory, Neural Computation 9, 1997.
 """
@@ -11,7 +11,7 @@ Reference: S. Hochreiter and J. Schmidhuber, Long short-term memory, Neural Comp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ...core.wide import panel_width
 from .. import _lstm_kernels as steps
 from .base import Array, Bench, Cache, as_rows
 from .recurrent import OverTime
+
+#: Gradients of weights up to so many bytes are added up step by step, inside the kernel: they and the gates of a step
+#: stay in the caches. Greater ones are one product over all steps, by BLAS.
+_INSIDE_BYTES = 2**18
 
 
 @dataclass(frozen=True)
@@ -73,25 +77,38 @@ class LSTM(OverTime):
         """Write all states h₁ … h_T."""
         self._fill(cache)
         steps.forward(
-            x, cache.lengths, cache.packed, cache.w, cache.u, cache.joined, cache.activations, cache.c, cache.tanh_c, out
+            x.reshape(-1), x.shape[2], cache.lengths, cache.packed, cache.w, cache.u, cache.joined, cache.activations,
+            cache.c, cache.tanh_c, self.units, out.reshape(-1),
         )  # fmt: skip
 
+    def _open_back(self, cache: Cache, with_input: bool, dtype: Any) -> None:
+        """Allocate what the way back needs."""
+        cache.d_weights = np.empty_like(cache.weights)
+        cache.inside = cache.d_weights.nbytes <= _INSIDE_BYTES
+        all_steps = with_input or not cache.inside
+        cache.d_gates = np.empty((cache.T if all_steps else 1) * cache.n * 4 * cache.u, dtype=dtype)
+        cache.scratch = np.empty(cache.n * (2 * cache.u + cache.w), dtype=dtype)
+        cache.packed_back = np.empty(cache.u * 4 * cache.u, dtype=dtype)
+
     def backward(self, grad: Array, cache: Cache, out: Array | None) -> None:
-        """Go back through time, then form the gradients of all weights by one product."""
+        """Go back through time; the gradients of the weights are added up on the way, or by one product at the end."""
         if cache.d_gates is None:  # prediction needs none of these
-            cache.d_gates = np.empty_like(cache.activations)
-            cache.scratch = np.empty(3 * cache.n * cache.u, dtype=grad.dtype)
-            cache.packed_back = np.empty(cache.u * 4 * cache.u, dtype=grad.dtype)
-            cache.d_weights = np.empty_like(cache.weights)
+            self._open_back(cache, out is not None, grad.dtype)
         steps.pack_transposed(cache.weights, cache.u, cache.w, cache.packed_back)
+        inside = cache.d_weights if cache.inside else cache.d_weights[:0]
         steps.backward(
-            grad, cache.lengths, cache.packed_back, cache.w, cache.u, self.truncation or cache.T, cache.activations,
-            cache.c, cache.tanh_c, cache.scratch, cache.d_gates,
+            grad.reshape(-1), self.units, cache.lengths, cache.packed_back, cache.w, cache.u,
+            self.truncation or cache.T, cache.joined, cache.activations, cache.c, cache.tanh_c, cache.scratch,
+            cache.d_gates, inside.reshape(-1),
         )  # fmt: skip
         d_gates = cache.d_gates.reshape(-1, 4 * cache.u)
-        np.dot(cache.rows.T, d_gates, out=cache.d_weights)
+        if not cache.inside:
+            np.dot(cache.rows.T, d_gates, out=cache.d_weights)
+            d_weights = cache.d_weights
+        else:  # the kernel adds up panel by panel
+            d_weights = cache.d_weights.reshape(-1, cache.k, cache.w).transpose(1, 0, 2).reshape(cache.k, -1)
         h = self.units
-        by_gate = cache.d_weights.reshape(cache.k, 4, cache.u)
+        by_gate = d_weights.reshape(cache.k, 4, cache.u)
         cache.gWh.reshape(h, 4, h)[...] = by_gate[:h, :, :h]
         cache.gWx.reshape(-1, 4, h)[...] = by_gate[cache.u : -1, :, :h]
         cache.gb.reshape(4, h)[...] = by_gate[-1, :, :h]

@@ -231,5 +231,7 @@ class LastStep(Layer):
     def backward(self, grad: Array, cache: Cache, out: Array | None) -> None:
         """Write the gradient to the last step, zero elsewhere."""
         if out is not None:
-            out[:-1] = 0.0
+            if getattr(cache, "cleared", None) is not out:  # nobody else writes there
+                out[:-1] = 0.0
+                cache.cleared = out
             np.copyto(out[-1], grad)
