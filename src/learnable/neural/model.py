@@ -347,9 +347,9 @@ class NetworkModel(NetworkParameters):
 
     def _objective(
         self, network: Network, train: Data, head: Head, settings: SimpleNamespace, buffers: Array
-    ) -> _Counted:
+    ) -> CountedObjective:
         y = train.y if train.y.dtype.kind in "iu" else train.y.astype(network.dtype)
-        return _Counted(network, train.X, y, head, weight=train.weight, alpha=settings.alpha, buffers=buffers)
+        return CountedObjective(network, train.X, y, head, weight=train.weight, alpha=settings.alpha, buffers=buffers)
 
     def _gradient_size(
         self, network: Network, head: Head, state: State, train: Data, settings: SimpleNamespace
@@ -514,7 +514,7 @@ class NetworkModel(NetworkParameters):
             raise ModelFileError("load: theta_ and buffers_ have different dtypes.")
 
 
-class _Counted(NetworkObjective):
+class CountedObjective(NetworkObjective):
     """An objective that counts its evaluations and remembers the last value; its measure is max|∂f/∂θ|."""
 
     evaluations = 0

@@ -24,6 +24,7 @@ from ..core.errors import ParameterError
 from ..core.threads import one_thread_blas
 from .layers.activations import ReLU, Unit
 from .layers.base import Layer
+from .layers.recurrent import OverTime
 from .layers.residual import Residual
 from .model import Data, NetworkModel
 from .network import Network
@@ -194,7 +195,7 @@ def _flows(
 ) -> tuple[list[LayerFlow], Array | None]:
     """Return sizes of activations and gradients of every layer, and of every step of a recurrent one."""
     X = _dense(data.X) if data.lengths is None else np.ascontiguousarray(data.X.transpose(1, 0, 2))
-    tape = network.open(theta, X.shape[:-1], buffers=buffers)
+    tape = network.open(theta, X.shape[:-1], buffers=buffers, input_gradient=X.ndim == 3)  # so that all steps are kept
     tape.set_lengths(data.lengths)
     z = tape.forward(X)
     weight = np.ones(len(z)) if data.weight is None else data.weight
@@ -217,7 +218,8 @@ def _flows(
         norm = _weight_norm(network, theta, k)
         rms = float(np.sqrt(np.mean(out**2)))
         flows.append(LayerFlow(repr(layer), rms, size, norm, _steepest(layer), dead, saturated))
-    recurrent = [cache.d_pre for cache in tape.caches if hasattr(cache, "d_pre")]
+    over_time = zip(network.layers, tape.caches, strict=True)
+    recurrent = [layer.step_gradients(cache) for layer, cache in over_time if isinstance(layer, OverTime)]
     by_step = None
     if recurrent:
         sizes = np.linalg.norm(recurrent[-1], axis=2).mean(axis=1)

@@ -114,3 +114,8 @@ class LSTM(OverTime):
         cache.gb.reshape(4, h)[...] = by_gate[-1, :, :h]
         if out is not None:
             np.dot(d_gates, cache.weights[cache.u : -1].T, out=as_rows(out))
+
+    def step_gradients(self, cache: Cache) -> Array:
+        """Return the gradients of the gates' inputs (T, n, ·) of the last way back, which gave dL/dx too."""
+        found: Array = cache.d_gates.reshape(cache.T, cache.n, -1)
+        return found

@@ -143,6 +143,11 @@ class OverTime(Layer):
     def _recurrent_gradient(self, cache: Cache) -> Array:
         return as_rows(cache.d_pre)
 
+    def step_gradients(self, cache: Cache) -> Array:
+        """Return the gradients of the gates' inputs (T, n, ·) of the last way back, which gave dL/dx too."""
+        found: Array = cache.d_pre
+        return found
+
 
 @dataclass(frozen=True)
 class Recurrent(OverTime):
