@@ -162,6 +162,7 @@ class NetworkModel(NetworkParameters):
         rows = None
         if init == "lsuv":
             rows = _dense_rows(train.X[: min(train.X.shape[0], 1024)], dtype)
+            rows = np.ascontiguousarray(rows.transpose(1, 0, 2)) if rows.ndim == 3 else rows  # time comes first
         theta = network.start(np.random.default_rng([self.seed_, k]), init, rows)
         zeros = np.zeros_like(theta)
         return State(theta, network.start_buffers(), zeros, zeros.copy())
