@@ -5,7 +5,9 @@ times is that of environment steps per second. The rows `…_compiled` set our c
 Gymnasium: what somebody gains who changes the library. Torch gets one thread: with networks of this size it is the
 faster setting. The quality is the mean return of ten greedy episodes of the last policy, played here in Gymnasium;
 after so few steps it is shown and not compared. The rows `…_to_475` stop at an evaluation of 475 or more; with the
-score they show the median over the seeds of the processor's seconds.
+score they show the median over the seeds of the processor's seconds. By these, one thread each, Stable-Baselines3 2.9
+took on CartPole (8,192 steps) 14, 21 and 22 times as long as our DQN, A2C and PPO, compiled 34, 44 and 39; on Acrobot
+(4,096 steps) 10, 14 and 13, compiled 37, 47 and 38; to 475 on CartPole 9.9, compiled 28.
 """
 
 from __future__ import annotations
