@@ -59,6 +59,19 @@ def test_the_report_goes_through_time():
     assert gradient_report(LSTMRegressor(3, max_iter=1, random_state=0).fit(X, y), X, y).by_step[-1] == 1.0
 
 
+def test_models_of_every_step_have_reports():
+    """With a target at every step the last step has no more gradient than the others; the loss is that of the fit."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(n, 1)) for n in rng.integers(3, 8, 30)]
+    y = [x[:, 0].cumsum() for x in X]
+    settings = {"predicts": "every_step", "solver": "lbfgs", "max_iter": 20, "random_state": 0}
+    for model in (LSTMRegressor(3, **settings), RNNRegressor(3, **settings)):
+        report = gradient_report(model.fit(X, y), X, y)
+        assert report.loss == pytest.approx(model.loss_)
+        assert report.by_step.shape == (7,)
+        assert report.gradient_norm >= model.certificate_.value * 0.999
+
+
 def test_saddles_and_minima_are_told_apart():
     X, y = rows()
     at_zero = MLPRegressor(hidden_layer_sizes=(4,), activation="tanh", init="zeros", max_iter=1, alpha=0.0)

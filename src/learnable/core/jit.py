@@ -83,9 +83,9 @@ def lean_strict_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _declare(function, {"_nrt": False, "fastmath": frozenset({"contract"}), "error_model": "numpy"})
 
 
-def intrinsic(name: str) -> Any:
-    """Return a name that kernels may call and that stands for `core.intrinsics.<name>`, without importing Numba."""
-    return Intrinsic(name)
+def intrinsic(name: str, module: str = "intrinsics") -> Any:
+    """Return a name that kernels may call and that stands for `core.<module>.<name>`, without importing Numba."""
+    return Intrinsic(name, module)
 
 
 def numba_is_loaded() -> bool:
@@ -143,18 +143,20 @@ class Kernel:
 
 
 class Intrinsic:
-    """A name of `core.intrinsics` that is looked up when a kernel that uses it is compiled."""
+    """A name of a file of `core` that is looked up when a kernel that uses it is compiled."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, module: str) -> None:
         self.name = name
+        self.module = module
 
     @property
     def _numba_type_(self) -> Any:
+        from importlib import import_module
+
         from numba.core.registry import cpu_target
 
-        from . import intrinsics
-
-        return cpu_target.typing_context.resolve_value_type(getattr(intrinsics, self.name))
+        found = getattr(import_module(f".{self.module}", __package__), self.name)
+        return cpu_target.typing_context.resolve_value_type(found)
 
     def __call__(self, *args: Any) -> Any:
         """Refuse: there is no such function in Python."""

@@ -43,7 +43,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.runtime.nrt import rtsys
 
-from . import intrinsics  # noqa: F401  # known to Numba before it compiles anything
+from . import intrinsics, wide_intrinsics  # noqa: F401  # known to Numba before it compiles anything
 from .jit import Intrinsic, Kernel
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -469,7 +469,7 @@ def _describe(value: Any, words: list[str], seen: dict[int, int]) -> None:
     elif isinstance(value, FunctionType):
         _describe_function(value, words, seen)
     elif isinstance(value, Intrinsic):
-        words += [value.name, _intrinsics_source()]
+        words += [value.name, _intrinsics_source(value.module)]
     elif isinstance(value, tuple):
         words.append(f"tuple of {len(value)}")
         for one in value:
@@ -524,5 +524,5 @@ def _sorted(option: Any) -> Any:
 
 
 @cache
-def _intrinsics_source() -> str:
-    return files("learnable.core").joinpath("intrinsics.py").read_text(encoding="utf-8")
+def _intrinsics_source(module: str) -> str:
+    return files("learnable.core").joinpath(f"{module}.py").read_text(encoding="utf-8")

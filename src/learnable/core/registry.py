@@ -376,10 +376,10 @@ REGISTRY: Final[dict[str, Entry]] = {
     ),
     "ResNetClassifier": Entry("learnable.neural.resnet:ResNetClassifier", "learnable.neural.verify:network"),
     "ResNetRegressor": Entry("learnable.neural.resnet:ResNetRegressor", "learnable.neural.verify:network"),
-    "LSTMClassifier": Entry("learnable.neural.recurrent:LSTMClassifier"),
-    "LSTMRegressor": Entry("learnable.neural.recurrent:LSTMRegressor"),
-    "RNNClassifier": Entry("learnable.neural.recurrent:RNNClassifier"),
-    "RNNRegressor": Entry("learnable.neural.recurrent:RNNRegressor"),
+    "LSTMClassifier": Entry("learnable.neural.recurrent:LSTMClassifier", "learnable.neural.verify_sequences:sequences"),
+    "LSTMRegressor": Entry("learnable.neural.recurrent:LSTMRegressor", "learnable.neural.verify_sequences:sequences"),
+    "RNNClassifier": Entry("learnable.neural.recurrent:RNNClassifier", "learnable.neural.verify_sequences:sequences"),
+    "RNNRegressor": Entry("learnable.neural.recurrent:RNNRegressor", "learnable.neural.verify_sequences:sequences"),
     "CalibratedClassifier": Entry(
         "learnable.evaluation.calibration:CalibratedClassifier", "learnable.evaluation.verify:calibrated_classifier"
     ),

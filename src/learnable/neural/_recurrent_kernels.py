@@ -1,7 +1,7 @@
-"""Compiled kernels of recurrent cells: one step of time for all sequences of a batch, forwards and backwards.
+"""Compiled kernels of plain and gated recurrent cells: one step of time for all sequences of a batch, both ways.
 
 A sequence that has ended (t >= its length) keeps its state; its gates have no gradient, and the gradient of its state
-passes through. `tests/oracles/recurrent.py` has the same steps in NumPy.
+passes through. `neural._lstm_kernels` has long short-term memory; `tests/oracles/recurrent.py` has the steps in NumPy.
 """
 
 from __future__ import annotations
@@ -24,86 +24,6 @@ def _sigmoid(x: Any, one: Any, top: Any) -> Any:
 def _tanh(x: Any, one: Any, top: Any) -> Any:
     """2/(1 + e^(−2x)) − 1, which is tanh x; exact to rounding of 1, which is what a unit's output is compared with."""
     return (one + one) / (one + exp_of_either(min(-(x + x), top))) - one
-
-
-@ieee_kernel
-def lstm_step(pre: Any, rec: Any, c: Any, h: Any, lengths: Any, t: int, c_new: Any, tanh_c: Any, h_new: Any) -> None:
-    """OUT pre: i, f, g, o; c_new = f·c + i·g; tanh_c; h_new = o·tanh_c."""
-    n, u = c.shape
-    one = c.dtype.type(1.0)
-    top = c.dtype.type(80.0)
-    for i in range(n):
-        if t >= lengths[i]:
-            for j in range(u):
-                c_new[i, j] = c[i, j]
-                h_new[i, j] = h[i, j]
-                tanh_c[i, j] = 0.0
-            continue
-        row = pre[i]
-        add = rec[i]
-        for j in range(2 * u):
-            row[j] = _sigmoid(row[j] + add[j], one, top)
-        middle = row[2 * u : 3 * u]
-        more = add[2 * u : 3 * u]
-        for j in range(u):
-            middle[j] = _tanh(middle[j] + more[j], one, top)
-        last = row[3 * u :]
-        rest = add[3 * u :]
-        for j in range(u):
-            last[j] = _sigmoid(last[j] + rest[j], one, top)
-        forget = row[u : 2 * u]
-        old, new, squashed, out = c[i], c_new[i], tanh_c[i], h_new[i]
-        for j in range(u):  # one result a loop: the compiler checks that arrays do not overlap, up to a few
-            new[j] = forget[j] * old[j] + row[j] * middle[j]
-        for j in range(u):
-            squashed[j] = _tanh(new[j], one, top)
-        for j in range(u):
-            out[j] = last[j] * squashed[j]
-
-
-@ieee_kernel
-def lstm_back(
-    grad: Any, gates: Any, c: Any, tanh_c: Any, lengths: Any, t: int, dh: Any, dc: Any, hold: Any, out: Any
-) -> None:
-    """IN dh: gradient of h after this step from later ones, overwritten. OUT dc: of c before it; out: of the gates.
-
-    OUT hold: what passes through sequences that have ended.
-    """
-    n, u = dc.shape
-    one = dc.dtype.type(1.0)
-    zero = dc.dtype.type(0.0)
-    for i in range(n):
-        if t >= lengths[i]:
-            for j in range(u):
-                hold[i, j] = dh[i, j] + grad[i, j]
-            for j in range(4 * u):
-                out[i, j] = 0.0
-            continue
-        row = gates[i]
-        forget = row[u : 2 * u]
-        middle = row[2 * u : 3 * u]
-        last = row[3 * u :]
-        d_in = out[i, :u]
-        d_forget = out[i, u : 2 * u]
-        d_middle = out[i, 2 * u : 3 * u]
-        d_last = out[i, 3 * u :]
-        kept, total, cell, squashed, carried, old = hold[i], dh[i], dc[i], tanh_c[i], grad[i], c[i]
-        for j in range(u):  # one result a loop: the compiler checks that arrays do not overlap, up to a few
-            total[j] += carried[j]
-        for j in range(u):
-            kept[j] = zero
-        for j in range(u):
-            d_last[j] = total[j] * squashed[j] * last[j] * (one - last[j])
-        for j in range(u):
-            cell[j] += total[j] * last[j] * (one - squashed[j] * squashed[j])
-        for j in range(u):
-            d_in[j] = cell[j] * middle[j] * row[j] * (one - row[j])
-        for j in range(u):
-            d_forget[j] = cell[j] * old[j] * forget[j] * (one - forget[j])
-        for j in range(u):
-            d_middle[j] = cell[j] * row[j] * (one - middle[j] * middle[j])
-        for j in range(u):
-            cell[j] *= forget[j]
 
 
 @ieee_kernel

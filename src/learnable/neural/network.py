@@ -23,15 +23,12 @@ from numpy.typing import NDArray
 from ..core.errors import DataError, ParameterError
 from ..meta.splits import as_generator
 from . import initial
-from .layers.base import Bench, Keys, Layer, Weights
+from .layers.base import TILE, Bench, Keys, Layer, Weights
 
 Array = NDArray[Any]
 
 #: Entries of the widest activation that prediction holds at a time: half a megabyte in float32 stays in the L2 cache.
 _BLOCK_ENTRIES = 2**17
-#: Predictions run on multiples of so many rows, padded with zeros: BLAS treats the rows at the edge of a product
-#: otherwise than those inside, and a row's prediction must not depend on its neighbours.
-_TILE = 64
 
 
 class Span(NamedTuple):
@@ -174,6 +171,7 @@ class Network:
         buffers: Array | None = None,
         keys: Keys | None = None,
         input_gradient: bool = False,
+        alone: bool = False,
     ) -> Tape:
         """Allocate the arrays of passes over batches of one size.
 
@@ -193,18 +191,20 @@ class Network:
             Keys of dropout.
         input_gradient : bool
             Whether `backward` also computes dL/dx, as `tape.dx`.
+        alone : bool
+            Whether scores must not depend, in their last digit, on how many rows there are.
         """
-        return Tape(self, theta, lead, training, gradient, buffers, keys, input_gradient)
+        return Tape(self, theta, lead, training, gradient, buffers, keys, input_gradient, alone)
 
     def predict(self, theta: Array, X: Array, *, buffers: Array | None = None, lengths: Array | None = None) -> Array:
         """Return the scores of many rows (n, d), or of sequences (T, n, d), in inference mode."""
         theta = np.ascontiguousarray(theta, dtype=self.dtype)
         if X.ndim == 3:
-            tape = self.open(theta, X.shape[:2], buffers=buffers)
+            tape = self.open(theta, X.shape[:2], buffers=buffers, alone=True)
             tape.set_lengths(lengths)
             return tape.forward(np.ascontiguousarray(X, dtype=self.dtype)).copy()
         n = len(X)
-        most = max(_TILE, _BLOCK_ENTRIES // max(self.widths) // _TILE * _TILE)
+        most = max(TILE, _BLOCK_ENTRIES // max(self.widths) // TILE * TILE)
         out = np.empty((n, self.n_outputs), dtype=self.dtype)
         whole = n - n % most
         if whole:
@@ -212,7 +212,7 @@ class Network:
             for start in range(0, whole, most):
                 out[start : start + most] = tape.forward(_plain(X[start : start + most], self.dtype))
         if n > whole:
-            padded = np.zeros((-(-(n - whole) // _TILE) * _TILE, self.n_inputs), dtype=self.dtype)
+            padded = np.zeros((-(-(n - whole) // TILE) * TILE, self.n_inputs), dtype=self.dtype)
             padded[: n - whole] = _plain(X[whole:], self.dtype)
             rest = self.open(theta, len(padded), buffers=buffers)
             out[whole:] = rest.forward(padded)[: n - whole]
@@ -261,6 +261,7 @@ class Tape:
         buffers: Array | None,
         keys: Keys | None,
         input_gradient: bool,
+        alone: bool = False,
     ) -> None:
         lead = (int(lead),) if isinstance(lead, (int, np.integer)) else tuple(lead)
         if theta.shape != (network.n_parameters,) or theta.dtype != network.dtype:
@@ -283,7 +284,7 @@ class Tape:
             kept = {item.name: self.buffers[place].reshape(item.shape) for j, item, place in network._buffers if j == k}
             bench = Bench(
                 n_inputs, lead, network.dtype, network.views(theta, k), network.views(self.gradient, k), kept,
-                training, self.lengths, self.keys,
+                training, self.lengths, self.keys, alone,
             )  # fmt: skip
             self.caches.append(layer.open(bench))
             self.grads.append(bench.empty() if k > 0 or input_gradient else None)

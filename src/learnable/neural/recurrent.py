@@ -4,7 +4,8 @@ r"""Recurrent models: sequences in, one answer at the end of each or one at ever
 
 Trained by back-propagation through time, over all steps or cut at every `truncation`-th one, with gradients rescaled to
 length `clip`. Objective and penalty are those of the perceptrons (`neural.mlp`), with a sum over steps too where every
-step has a target. Nothing is proven about a fit.
+step has a target. `solver="lbfgs"`, or `polish=True` after a stochastic fit, uses all sequences at once in float64; its
+certificate is `stationarity`. Otherwise nothing is proven, and the certificate records the gradient's size.
 
 Reference: I. Goodfellow, Y. Bengio and A. Courville, Deep Learning, 2016, chapter 10.
 """
@@ -28,11 +29,12 @@ from ..data.door import Table, check_two_classes, door, encode_classes, read_fea
 from .heads import Head
 from .layers.base import Layer
 from .layers.dense import Dense
-from .layers.recurrent import GRU, LSTM, LastStep, Recurrent
+from .layers.lstm import LSTM
+from .layers.recurrent import GRU, LastStep, Recurrent
 from .layers.regularise import Dropout
-from .model import Data, NetworkModel
-from .network import Network, row_blocks
-from .parameters import CLIP, UPDATE
+from .model import CountedObjective, Data, NetworkModel
+from .network import Network, Tape, row_blocks
+from .parameters import CLIP
 from .presets import effective
 from .sequence_data import Sequences, check_lengths, is_plain_table, read_sequences
 from .targets import ClassTargets, NumberTargets
@@ -43,7 +45,7 @@ Array = NDArray[Any]
 #: Numbers of the widest layer that one thread predicts at a time.
 _PREDICT_ENTRIES = 2**22
 #: Steps of sequences that the gradient of a fit is measured on.
-_GRADIENT_STEPS = 2**14
+_GRADIENT_STEPS = 2**13
 
 
 class _Recurrences(NetworkModel):
@@ -65,18 +67,12 @@ class _Recurrences(NetworkModel):
         "Clipping of gradients: `Rescale(c)` or `Truncate(c)` of `solvers`; a number is `Rescale`.",
         default=1.0,
     )
-    solver: Any = param(
-        Options("adam", "sgd") | UPDATE,
-        "Optimiser: a name, or an object of `solvers` such as `RMSprop()`.",
-        default="adam",
-    )
     init: str = param(NetworkModel._parameters["init"], "How weights start; see `neural.initial`.", default="uniform")
     batch_size: Any = param(
         Options("auto") | Number(low=1, integer=True),
         "Sequences of a batch; auto: 64, or all if fewer.",
         default="auto",
     )
-    polish = False
     n_inputs_: int = fitted("int", "Numbers of one step.")
 
     def fit(
@@ -124,6 +120,12 @@ class _Recurrences(NetworkModel):
         end = [LastStep()] if settings.predicts == "end" else []
         return [*layers, *end, Dense(n_outputs)]
 
+    def _described(self) -> list[tuple[Any, ...]]:
+        """Return the layers as plain words and sizes, for the independent check."""
+        widths = [self.n_inputs_, *[self.units] * self.n_recurrent_layers]
+        kind = getattr(self, "cell", "lstm")
+        return [*((kind, d, self.units) for d in widths[:-1]), ("dense", self.units, self.n_outputs_)]
+
     def _built(self) -> Network:
         layers = self._layers(effective(self), self.n_inputs_, self.n_outputs_)
         return Network(layers, self.n_inputs_, dtype=self.theta_.dtype)
@@ -148,6 +150,17 @@ class _Recurrences(NetworkModel):
     def _train(self, data: Data, settings: SimpleNamespace, previous: Any, run: Any) -> Any:
         if settings.batch_size == "auto":
             settings.batch_size = min(64, len(data.X))
+        exact = settings.solver == "lbfgs" or settings.polish
+        if exact and settings.truncation is not None:
+            raise ParameterError(
+                f"{type(self).__name__}: solver='lbfgs' and polish=True need the whole gradient, and truncation="
+                f"{settings.truncation} leaves a part of it out. Set truncation=None."
+            )
+        if settings.solver == "lbfgs" and settings.dropout > 0.0:
+            raise ParameterError(
+                f"{type(self).__name__}: solver='lbfgs' needs a function that does not change from call to call; "
+                "dropout does. Use solver='adam', or dropout=0."
+            )
         return super()._train(data, settings, previous, run)
 
     def _member_scores(self, network: Network, theta: Array, buffers: Array, rows: Data) -> Array:
@@ -187,19 +200,15 @@ class _Recurrences(NetworkModel):
     ) -> float:
         steps = max(1, train.X.shape[1])
         part = train.part(slice(0, max(1, _GRADIENT_STEPS // steps)))
-        source = self._source(part, network.dtype)
-        n = source.n_rows
-        x, y, weight, lengths = source.cut(source.take(np.arange(n)), 0, n)
         with one_thread_blas():
-            tape = network.open(state.theta, source.lead(n), buffers=state.buffers)
-            tape.set_lengths(lengths)
-            z = tape.forward(x)
-            flat = z.reshape(-1, z.shape[-1])
-            weight = np.ones(len(flat), dtype=network.dtype) if weight is None else weight
-            dz = np.empty_like(z)
-            head.evaluate(flat, y, weight, 1.0 / float(weight.sum()), dz.reshape(flat.shape))
-            gradient = tape.backward(dz)
-        return float(np.abs(gradient).max(initial=0.0))
+            return float(self._objective(network, part, head, settings, state.buffers).evaluate(state.theta).measure)
+
+    def _objective(
+        self, network: Network, train: Data, head: Head, settings: SimpleNamespace, buffers: Array
+    ) -> SequenceObjective:
+        source = self._source(train, network.dtype)
+        size = max(1, _PREDICT_ENTRIES // (train.X.shape[1] * 4 * max(network.widths)))
+        return SequenceObjective(network, source, head, settings.alpha, size)
 
     def _read(self, X: Any, lengths: Any) -> Data:
         """Return sequences to predict for."""
@@ -240,6 +249,42 @@ class _Recurrences(NetworkModel):
         if self.n_inputs_ not in (1, self.n_features_in_):
             raise ModelFileError(f"load: n_inputs_ is {self.n_inputs_}, with {self.n_features_in_} features.")
         super()._check_loaded()
+
+
+class SequenceObjective(CountedObjective):
+    """f(θ) over all sequences, Σ wV/Σ w + ½α‖W‖²/Σ w; with a target for every step, w counts each step."""
+
+    def __init__(self, network: Network, source: SequenceRows, head: Head, alpha: float, block: int) -> None:
+        self.network = network
+        self.head = head
+        self.alpha = alpha
+        rows = source.take(np.arange(source.n_rows))
+        self._blocks = [source.cut(rows, part.start, part.stop) for part in row_blocks(source.n_rows, block)]
+        self._theta = np.empty(network.n_parameters, dtype=network.dtype)
+        self._by_size: dict[tuple[int, ...], Tape] = {}
+
+    def _sums(self, theta: Array, rows: Any, *, wants_gradient: bool) -> tuple[float, Array]:
+        np.copyto(self._theta, theta, casting="same_kind")
+        weights = [np.ones(len(y), dtype=self.network.dtype) if w is None else w for _, y, w, _ in self._blocks]
+        total = float(sum(w.sum(dtype=np.float64) for w in weights))
+        value = 0.0
+        gradient = np.zeros(self.network.n_parameters)
+        for (x, y, _, lengths), weight in zip(self._blocks, weights, strict=True):
+            lead = x.shape[:2]
+            if lead not in self._by_size:
+                self._by_size[lead] = self.network.open(self._theta, lead)
+            tape = self._by_size[lead]
+            tape.set_lengths(lengths)
+            z = tape.forward(x)
+            slope = np.empty_like(z)
+            flat = z.reshape(-1, z.shape[-1])
+            value += self.head.evaluate(flat, y, weight, 1.0 / total, slope.reshape(flat.shape))
+            if wants_gradient:
+                gradient += tape.backward(slope)
+        W = np.asarray(theta[: self.network.n_decayed], dtype=np.float64)
+        value += 0.5 * self.alpha * float(W @ W) / total
+        gradient[: self.network.n_decayed] += self.alpha * W / total
+        return value, gradient
 
 
 def sequence_door(target: str) -> Callable[..., Table]:

@@ -24,6 +24,7 @@ from ..core.errors import ParameterError
 from ..core.threads import one_thread_blas
 from .layers.activations import ReLU, Unit
 from .layers.base import Layer
+from .layers.recurrent import OverTime
 from .layers.residual import Residual
 from .model import Data, NetworkModel
 from .network import Network
@@ -177,15 +178,11 @@ def rows_of(model: NetworkModel, X: Any, y: Any, sample_weight: Any) -> tuple[Ne
 def objective_of(model: NetworkModel, network: Network, buffers: Array, data: Data) -> NetworkObjective:
     """Return the training objective of a model on some data."""
     settings = effective(model)
-    X = data.X
-    y = data.y
     if data.lengths is not None:
-        if getattr(settings, "predicts", "end") != "end":
-            raise ParameterError("gradient_report: models that predict every step are not covered; use predicts='end'.")
-        X = np.ascontiguousarray(data.X.transpose(1, 0, 2))
-    y = y if y.dtype.kind in "iu" else y.astype(np.float64)
+        return model._objective(network, data, model._head(), settings, buffers)
+    y = data.y if data.y.dtype.kind in "iu" else data.y.astype(np.float64)
     return NetworkObjective(
-        network, X, y, model._head(), weight=data.weight, alpha=settings.alpha, buffers=buffers, lengths=data.lengths
+        network, data.X, y, model._head(), weight=data.weight, alpha=settings.alpha, buffers=buffers
     )
 
 
@@ -193,14 +190,16 @@ def _flows(
     model: NetworkModel, network: Network, theta: Array, buffers: Array, data: Data
 ) -> tuple[list[LayerFlow], Array | None]:
     """Return sizes of activations and gradients of every layer, and of every step of a recurrent one."""
-    X = _dense(data.X) if data.lengths is None else np.ascontiguousarray(data.X.transpose(1, 0, 2))
-    tape = network.open(theta, X.shape[:-1], buffers=buffers)
-    tape.set_lengths(data.lengths)
+    source = model._source(data, np.float64)
+    n = source.n_rows
+    X, y, weight, lengths = source.cut(source.take(np.arange(n)), 0, n)
+    tape = network.open(theta, X.shape[:-1], buffers=buffers, input_gradient=X.ndim == 3)  # so that all steps are kept
+    tape.set_lengths(lengths)
     z = tape.forward(X)
-    weight = np.ones(len(z)) if data.weight is None else data.weight
+    flat = z.reshape(-1, z.shape[-1])
+    weight = np.ones(len(flat)) if weight is None else weight
     dz = np.empty_like(z)
-    y = data.y if data.y.dtype.kind in "iu" else np.ascontiguousarray(data.y, dtype=np.float64)
-    model._head().evaluate(z, y, weight, 1.0, dz)
+    model._head().evaluate(flat, y, weight, 1.0, dz.reshape(flat.shape))
     tape.backward(dz)
     flows = []
     after = [*tape.grads[1:], dz]
@@ -217,7 +216,8 @@ def _flows(
         norm = _weight_norm(network, theta, k)
         rms = float(np.sqrt(np.mean(out**2)))
         flows.append(LayerFlow(repr(layer), rms, size, norm, _steepest(layer), dead, saturated))
-    recurrent = [cache.d_pre for cache in tape.caches if hasattr(cache, "d_pre")]
+    over_time = zip(network.layers, tape.caches, strict=True)
+    recurrent = [layer.step_gradients(cache) for layer, cache in over_time if isinstance(layer, OverTime)]
     by_step = None
     if recurrent:
         sizes = np.linalg.norm(recurrent[-1], axis=2).mean(axis=1)
@@ -324,10 +324,6 @@ def _words_of_trace(losses: list[float]) -> list[str]:
                 f"Cliff: in epoch {int(cliffs[0])} the loss jumped to {values[cliffs[0]]:.3g}. Clip gradients."
             )
     return words
-
-
-def _dense(X: Any) -> Array:
-    return np.ascontiguousarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
 
 
 def _as_rows(x: Any) -> Array:

@@ -45,10 +45,10 @@ def network(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     rows = table.X.toarray() if sp.issparse(table.X) else np.asarray(table.X, dtype=np.float64)
     bad = Recheck(np.inf, 0.0, table.fingerprint)
     inputs = _scaled_rows(model, rows)
-    targets = _targets(model, table)
+    targets = rows_targets(model, table)
     if inputs is None or targets is None:
         return bad
-    weight = _weights(model, table)
+    weight = row_weights(model, table)
     train = np.ones(len(rows), dtype=bool)
     if getattr(model, "calibration_rows_", None) is not None:
         if model.calibration_rows_.max(initial=0) >= len(rows):
@@ -87,7 +87,7 @@ def _scaled_rows(model: Any, rows: Array) -> Array | None:
     return z if same else None
 
 
-def _targets(model: Any, table: Table) -> Array | None:
+def rows_targets(model: Any, table: Table) -> Array | None:
     """Return the targets (n, k) of the loss: indicators of classes, or numbers; None if they do not fit the model."""
     if table.classes is None:
         y = np.asarray(table.y, dtype=np.float64)
@@ -96,7 +96,7 @@ def _targets(model: Any, table: Table) -> Array | None:
             return None
         y = y.reshape(len(y), -1)
         if getattr(model, "y_mean_", None) is None:
-            return y if model.preset is None or model.out_activation_ != "identity" else None
+            return y if getattr(model, "preset", None) is None or model.out_activation_ != "identity" else None
         mean = np.average(y, axis=0, weights=table.weight)
         spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=table.weight))
         spread = np.where(spread > 0, spread, 1.0)
@@ -114,7 +114,8 @@ def _targets(model: Any, table: Table) -> Array | None:
     return np.asarray(indicator[:, 1:] if K == 2 else indicator)
 
 
-def _weights(model: Any, table: Table) -> Array:
+def row_weights(model: Any, table: Table) -> Array:
+    """Return the weight of each row, that of its class included."""
     weight = np.ones(table.n_rows) if table.weight is None else np.asarray(table.weight)
     given = getattr(model, "class_weight", None)
     if given is None or isinstance(table.classes, list):
@@ -157,7 +158,7 @@ def _objective(model: Any, theta: Array, buffers: Array, X: Array, y: Array, wei
     """Return f(θ) and ∇f(θ)."""
     reader = _Reader(model, theta, buffers)
     z, back = _compose(reader.ops())(X)
-    value, slope = _loss(model, z, y)
+    value, slope = row_loss(model, z, y)
     total = weight.sum()
     back(slope * (weight / total)[:, None])
     gradient = reader.collect()
@@ -170,7 +171,7 @@ def _forward(model: Any, theta: Array, buffers: Array, X: Array) -> Array:
     return _compose(_Reader(model, theta, buffers).ops())(X)[0]
 
 
-def _loss(model: Any, z: Array, y: Array) -> tuple[Array, Array]:
+def row_loss(model: Any, z: Array, y: Array) -> tuple[Array, Array]:
     """Return the loss of every row and its slope in z."""
     if model.out_activation_ == "softmax":
         shifted = z - z.max(axis=1, keepdims=True)

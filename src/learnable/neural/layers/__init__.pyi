@@ -11,10 +11,10 @@ from .base import Layer as Layer
 from .dense import Bias as Bias
 from .dense import Dense as Dense
 from .dense import Embedding as Embedding
+from .lstm import LSTM as LSTM
 from .periodic import Periodic as Periodic
 from .piecewise import PiecewiseLinear as PiecewiseLinear
 from .recurrent import GRU as GRU
-from .recurrent import LSTM as LSTM
 from .recurrent import LastStep as LastStep
 from .recurrent import Recurrent as Recurrent
 from .regularise import BatchNorm as BatchNorm

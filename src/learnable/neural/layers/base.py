@@ -23,6 +23,10 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Role = Literal["weight", "bias", "gain"]
 
+#: Predictions multiply so many rows at a time, or multiples, padded with zeros: BLAS treats the rows at the edge of a
+#: product otherwise than those inside, and a row's prediction must not depend on its neighbours.
+TILE = 64
+
 
 class Weights(NamedTuple):
     """One array of parameters of a layer."""
@@ -62,6 +66,8 @@ class Bench:
         Steps of each sequence; what stands in it counts at every pass.
     keys : Keys
         Where dropout takes its keys from.
+    alone : bool
+        Whether a row's output must not depend, in its last digit, on how many rows there are: `Dense` then pads them.
     """
 
     n_inputs: int
@@ -73,6 +79,7 @@ class Bench:
     training: bool = False
     lengths: Array = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     keys: Any = None
+    alone: bool = False
 
     def empty(self, *width: int) -> Array:
         """Return an array of the leading shape with rows of this width (of the inputs' width by default)."""
@@ -84,7 +91,10 @@ class Bench:
             {name.removeprefix(prefix): value for name, value in part.items() if name.startswith(prefix)}
             for part in (self.theta, self.gradient, self.buffers)
         )
-        return Bench(n_inputs, self.lead, self.dtype, theta, gradient, buffers, self.training, self.lengths, self.keys)
+        return Bench(
+            n_inputs, self.lead, self.dtype, theta, gradient, buffers, self.training, self.lengths, self.keys,
+            self.alone,
+        )  # fmt: skip
 
 
 class Keys:

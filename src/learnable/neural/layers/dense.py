@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from .. import _kernels as kernels
-from .base import Array, Bench, Cache, Layer, Weights, as_rows
+from .base import TILE, Array, Bench, Cache, Layer, Weights, as_rows
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class Dense(Layer):
         gradient = bench.gradient
         cache = Cache(W=theta["W"], W_t=theta["W"].T, gW=gradient.get("W"), b=theta.get("b"), gb=gradient.get("b"))
         cache.flat = len(bench.lead) == 1
+        cache.padded = None
+        n = math.prod(bench.lead)
+        if bench.alone and n % TILE:
+            rows = -(-n // TILE) * TILE
+            cache.padded = np.zeros((rows, bench.n_inputs), dtype=bench.dtype)
+            cache.result = np.empty((rows, self.units), dtype=bench.dtype)
         return cache
 
     def forward(self, x: Array, out: Array, cache: Cache) -> None:
@@ -57,7 +64,12 @@ class Dense(Layer):
             x = as_rows(x)
             out = as_rows(out)
         cache.x = x
-        np.dot(x, cache.W, out=out)
+        if cache.padded is None:
+            np.dot(x, cache.W, out=out)
+        else:
+            cache.padded[: len(x)] = x
+            np.dot(cache.padded, cache.W, out=cache.result)
+            out[:] = cache.result[: len(x)]
         if cache.b is not None:
             kernels.add_bias(cache.b, out)
 

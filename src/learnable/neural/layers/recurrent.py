@@ -3,22 +3,22 @@ r"""Recurrent layers: x (T, n, d) → states (T, n, h), by back-propagation thro
 With the state h₀ = 0 (and c₀ = 0) and products by entry:
 
 - `Recurrent`: h_t = σ(x_t Wx + h_{t−1} Wh + b), σ tanh or ReLU.
-- `LSTM`: (i, f, g, o) = (σ, σ, tanh, σ)(x_t Wx + h_{t−1} Wh + b), c_t = f c_{t−1} + i g, h_t = o tanh c_t.
 - `GRU`: (z, r) = σ(…), n = tanh(x_t Wn + b + r (h_{t−1} Un + b′)), h_t = (1 − z) n + z h_{t−1}.
 
 A sequence shorter than T keeps its state after its end, so that the last state is the one at its end. With
 `truncation=k` no gradient passes from a step to the one before at every k-th step.
 
+`layers.lstm` has long short-term memory, which makes all its steps in one compiled call.
+
 Backwards, the gradient of h_{t−1} is that of h_t times diag(σ′) Whᵀ: after i − j steps at most (‖Wh‖ max σ′)^(i−j).
 
-References: S. Hochreiter and J. Schmidhuber, Long short-term memory, Neural Computation 9, 1997; K. Cho et al., EMNLP
-2014.
+Reference: K. Cho et al., Learning phrase representations using RNN encoder–decoder, EMNLP 2014.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,8 +29,8 @@ from .base import Array, Bench, Cache, Layer, Weights, as_rows
 
 
 @dataclass(frozen=True)
-class _OverTime(Layer):
-    """What the recurrent layers share: one product for all inputs, then one small product for every step."""
+class OverTime(Layer):
+    """What the recurrent layers share; here one product for all inputs, then one small product for every step."""
 
     units: int
     truncation: int | None = None
@@ -55,15 +55,21 @@ class _OverTime(Layer):
             Weights("b", (wide,), "bias", self.units, self.units),
         )
 
-    def open(self, bench: Bench) -> Cache:
-        """Return views, and all states of a pass."""
+    def begin(self, bench: Bench) -> Cache:
+        """Return views of the parameters and of their gradients."""
         if len(bench.lead) != 2:
             raise ParameterError(f"{type(self).__name__}: needs sequences, x of shape (T, n, d).")
+        theta = bench.theta
+        cache = Cache(T=bench.lead[0], lengths=bench.lengths, Wx=theta["Wx"], Wh=theta["Wh"], b=theta["b"])
+        cache.gWx, cache.gWh, cache.gb = (bench.gradient.get(name) for name in ("Wx", "Wh", "b"))
+        return cache
+
+    def open(self, bench: Bench) -> Cache:
+        """Return views, and all states of a pass."""
+        cache = self.begin(bench)
         T, n = bench.lead
         wide = self.gates * self.units
         u = self.units
-        cache = Cache(T=T, lengths=bench.lengths, Wx=bench.theta["Wx"], Wh=bench.theta["Wh"], b=bench.theta["b"])
-        cache.gWx, cache.gWh, cache.gb = (bench.gradient.get(name) for name in ("Wx", "Wh", "b"))
         cache.pre = np.empty((T, n, wide), dtype=bench.dtype)
         cache.d_pre = np.empty((T, n, wide), dtype=bench.dtype)
         cache.h = np.zeros((T + 1, n, u), dtype=bench.dtype)
@@ -137,9 +143,14 @@ class _OverTime(Layer):
     def _recurrent_gradient(self, cache: Cache) -> Array:
         return as_rows(cache.d_pre)
 
+    def step_gradients(self, cache: Cache) -> Array:
+        """Return the gradients of the gates' inputs (T, n, ·) of the last way back, which gave dL/dx too."""
+        found: Array = cache.d_pre
+        return found
+
 
 @dataclass(frozen=True)
-class Recurrent(_OverTime):
+class Recurrent(OverTime):
     """Plain recurrent units: h_t = σ(x_t Wx + h_{t−1} Wh + b).
 
     Parameters
@@ -168,58 +179,7 @@ class Recurrent(_OverTime):
 
 
 @dataclass(frozen=True)
-class LSTM(_OverTime):
-    """Long short-term memory: the cell c adds what the input gate lets in and loses what the forget gate lets go.
-
-    Parameters
-    ----------
-    units : int
-        h.
-    truncation : int or None, default=None
-        No gradient passes back at every k-th step.
-    """
-
-    gates: ClassVar[int] = 4
-    _step: ClassVar[Any] = staticmethod(steps.lstm_step)
-
-    def adjust_start(self, views: dict[str, Array], rng: np.random.Generator) -> None:
-        """Let the forget gate begin open, so that the cell remembers (b_f = 1)."""
-        views["b"][self.units : 2 * self.units] = 1.0
-
-    def _updates(self, cache: Cache, bench: Bench) -> list[tuple[Any, ...]]:
-        T, n = bench.lead
-        cache.c = np.zeros((T + 1, n, self.units), dtype=bench.dtype)
-        cache.tanh_c = np.empty((T, n, self.units), dtype=bench.dtype)
-        cache.dc = np.zeros((n, self.units), dtype=bench.dtype)
-        cache.backs = None
-        h = cache.h
-        c = cache.c
-        return [
-            (cache.pre[t], cache.rec, c[t], h[t], cache.lengths, t, c[t + 1], cache.tanh_c[t], h[t + 1])
-            for t in range(T)
-        ]
-
-    def _begin_back(self, cache: Cache) -> None:
-        cache.dc[:] = 0.0
-
-    def _cut(self, cache: Cache) -> None:
-        cache.dh[:] = 0.0
-        cache.dc[:] = 0.0
-
-    def _back(self, grad: Array, t: int, cache: Cache) -> Array:
-        if cache.backs is None:  # views of the arrays of every step, made once
-            arrays = zip(cache.pre, cache.c[:-1], cache.tanh_c, cache.d_pre, strict=True)
-            cache.backs = [
-                ((pre, c, tanh_c, cache.lengths, t, cache.dh, cache.dc, cache.hold, d_pre), d_pre)
-                for t, (pre, c, tanh_c, d_pre) in enumerate(arrays)
-            ]
-        arguments, out = cache.backs[t]
-        steps.lstm_back(grad, *arguments)
-        return cast(Array, out)
-
-
-@dataclass(frozen=True)
-class GRU(_OverTime):
+class GRU(OverTime):
     """Gated recurrent units: the state is a mean of the old one and a new proposal.
 
     Parameters
@@ -276,5 +236,7 @@ class LastStep(Layer):
     def backward(self, grad: Array, cache: Cache, out: Array | None) -> None:
         """Write the gradient to the last step, zero elsewhere."""
         if out is not None:
-            out[:-1] = 0.0
+            if getattr(cache, "cleared", None) is not out:  # nobody else writes there
+                out[:-1] = 0.0
+                cache.cleared = out
             np.copyto(out[-1], grad)
