@@ -221,6 +221,11 @@ class ForestRegressor(RegressorMixin, Forest):
         wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
         if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ParameterError(f"{type(self).__name__}: levels must lie between 0 and 1; got {levels!r}.")
+        if not hasattr(self, "leaves_"):
+            raise DataError(
+                f"{type(self).__name__}: quantiles need the rows of the leaves, and the rows of its leaves were not kept: "
+                "the fit on a cluster would have brought more than 1 GB to the client. Fit fewer rows or trees."
+            )
         ascending = np.argsort(wanted, kind="stable")
         leaves = self.trees_.apply(X, self.n_jobs)
         sorted_ = forest_quantiles(self.trees_, self.leaves_, leaves, wanted[ascending], self.max_samples_ is not None)
@@ -242,7 +247,9 @@ class ForestRegressor(RegressorMixin, Forest):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         check_is_fitted(self, "trees_")
-        require(isinstance(getattr(self, "leaves_", None), LeafTargets), "leaves_ must hold the targets in the leaves")
+        if not hasattr(self, "leaves_"):  # of a fit on a cluster, where they were too many
+            return
+        require(isinstance(self.leaves_, LeafTargets), "leaves_ must hold the targets in the leaves")
         self.leaves_.check(self.trees_, self.max_samples_ is not None, self.n_outputs_)
 
 
