@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ...core.errors import DataError
 from ...core.estimator import Run
 from ...data.blocks import map_reduce
-from ...data.dask_blocks import DaskBlocks, Reader, current_client, run_on_partitions
+from ...data.dask_blocks import Reader, current_client, run_on_partitions
 from ...trees.criteria import CLASSES, PAIRS, TWO, Target
 from ...trees.layout import Trees
 from ...trees.pruning.cost_complexity import prune_to
@@ -94,7 +94,7 @@ class MergedForest:
         The labels.
     """
 
-    def __init__(self, forest: Any, blocks: DaskBlocks, classes: Any) -> None:
+    def __init__(self, forest: Any, blocks: Any, classes: Any) -> None:
         self.owner = type(forest).__name__
         self.forest = forest
         self.blocks = blocks
@@ -113,7 +113,7 @@ class MergedForest:
         self.task = Task(_without_rows(target, whole), self.rule, self.bins, whole)
         self._encode(blocks)
 
-    def _encode(self, blocks: DaskBlocks) -> None:
+    def _encode(self, blocks: Any) -> None:
         """Let workers encode the partitions, and join those that follow each other."""
         import dask
 
@@ -244,7 +244,7 @@ def _without_rows(target: Target, whole: float) -> Target:
     return replace(target, labels=labels, y=y, weight=np.array([whole]), unit=False)
 
 
-def _find_bins(blocks: DaskBlocks, max_bins: int) -> BinTable:
+def _find_bins(blocks: Any, max_bins: int) -> BinTable:
     """Return the bins that `Columns.build` finds for the table in memory."""
     blocks.scanned()  # from then on blocks know where they begin
     ends: list[Ends] = map_reduce(blocks, ends_of, _chain)

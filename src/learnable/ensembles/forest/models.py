@@ -223,8 +223,8 @@ class ForestRegressor(RegressorMixin, Forest):
             raise ParameterError(f"{type(self).__name__}: levels must lie between 0 and 1; got {levels!r}.")
         if not hasattr(self, "leaves_"):
             raise DataError(
-                f"{type(self).__name__}: quantiles need the rows of the leaves, and the rows of its leaves were not kept: "
-                "the fit on a cluster would have brought more than 1 GB to the client. Fit fewer rows or trees."
+                f"{type(self).__name__}: quantiles need the rows of the leaves, and the rows of its leaves were not "
+                "kept: the fit on a cluster would have brought more than 1 GB to the client. Fit fewer rows or trees."
             )
         ascending = np.argsort(wanted, kind="stable")
         leaves = self.trees_.apply(X, self.n_jobs)

@@ -94,7 +94,7 @@ class Moved(NamedTuple):
     row: NDArray[np.int64]  #: number in the whole table
     codes: NDArray[np.uint8]
     y: NDArray[Any]
-    count: NDArray[np.int64]  #: how often the row was drawn
+    times: NDArray[np.int64]  #: how often the row was drawn
 
 
 class Root(NamedTuple):
@@ -259,7 +259,7 @@ def grow_nodes(
     row = np.concatenate([piece.row for piece in moved])
     codes = np.concatenate([piece.codes for piece in moved], axis=1)
     y = np.concatenate([piece.y for piece in moved])
-    count = np.concatenate([piece.count for piece in moved])
+    count = np.concatenate([piece.times for piece in moved])
     found = []
     for root in roots:
         own = np.flatnonzero(node == root.node)
