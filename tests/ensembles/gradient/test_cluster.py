@@ -337,7 +337,7 @@ def test_a_scheduler_that_goes_away_and_comes_back(table, slices, tmp_path, monk
     few = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**few) as cluster, distributed.Client(cluster):
         faults[3] = lambda attempt: cluster.sync(cluster.scheduler.close)
-        with pytest.raises(DataError, match="lost after 2 of 5 rounds.*goes on after round 2"):
+        with pytest.raises(DataError, match=r"lost after 2 of 5 rounds.*goes on after round 2"):
             model.fit(lazy(X, 4), lazy(y, 4))
     before = len(seen)
     with distributed.LocalCluster(**few) as cluster, distributed.Client(cluster):

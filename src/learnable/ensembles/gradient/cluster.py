@@ -301,8 +301,8 @@ class ClusterFit:
     def _lost(self, kept: Kept, checkpoint: Checkpoint, error: BaseException) -> str:
         n = len(kept.steps)
         return (
-            f"{self.owner}: the Dask cluster was lost after {n} of {self.model._n_rounds()} rounds ({error}). Start the "
-            f"cluster again and repeat the call{_remedy(n, checkpoint)}."
+            f"{self.owner}: the Dask cluster was lost after {n} of {self.model._n_rounds()} rounds ({error}). Start "
+            f"the cluster again and repeat the call{_remedy(n, checkpoint)}."
         )
 
     def _so_far(self, kept: Kept, checkpoint: Checkpoint) -> str:
