@@ -30,11 +30,11 @@ from ...core.errors import DataError
 from ...core.estimator import Run
 from ...data.blocks import map_reduce
 from ...data.dask_blocks import Reader, current_client, run_on_partitions
+from ...data.dask_tasks import RETRIES, result_of
 from ...trees.criteria import CLASSES, PAIRS, TWO, Target
 from ...trees.layout import Trees
 from ...trees.pruning.cost_complexity import prune_to
 from ...trees.table import bin_edges, sample_step
-from .._cluster import result_of
 from ..draws import Draw, draw_counts
 from ..gradient.cluster import share_out
 from . import growing
@@ -58,7 +58,6 @@ from .shards import (
 Array = NDArray[np.float64]
 
 _TOGETHER = 4  # trees that grow side by side: each round is one task per thread, whose own cost is some milliseconds
-_RETRIES = 3
 _LEAF_BYTES = 2**30  # of rows in leaves that the client keeps for quantiles
 
 
@@ -126,7 +125,7 @@ class MergedForest:
         join = dask.delayed(join_rows, pure=False)
         joined = [join(starts[group[0]], [parts[k] for k in group if heights[k]]) for group in groups]
         self.firsts = [starts[group[0]] for group in groups]
-        self.shards = self.client.compute(joined, retries=_RETRIES)
+        self.shards = self.client.compute(joined, retries=RETRIES)
 
     def close(self) -> None:
         """Let the workers forget what they hold; a cluster forgets what nobody refers to."""
@@ -198,7 +197,7 @@ class MergedForest:
         return found
 
     def _submit(self, work: Any, *args: Any) -> Any:
-        return self.client.submit(work, *args, pure=False, retries=_RETRIES)
+        return self.client.submit(work, *args, pure=False, retries=RETRIES)
 
     # Out of bag
 

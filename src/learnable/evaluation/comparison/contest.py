@@ -18,9 +18,11 @@ import numpy as np
 
 from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, ParameterError
+from ...data.dask_tasks import client_of
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, one_of_each_first, short_names, stops_early, wants_dense
 from .clock import Clock, OutOfTimeError, came_further, cut_early, cut_notes, part_missing
+from .cluster import ClusterServer
 from .columns import periods
 from .finish import Finish
 from .leaderboard import fill_row, rank_rows
@@ -91,6 +93,7 @@ def compare(
     clock: Clock | None = None,
     server: Server | None = None,
     on_event: Callable[[Event], None] | None = None,
+    client: Any = None,
 ) -> ComparisonRecord:
     """Compare models on a table.
 
@@ -146,6 +149,9 @@ def compare(
     on_event : callable, optional
         Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start",
         "fold", "finish", "ranked" or "aside" (what the winner says of every row set aside).
+    client : distributed.Client or True, optional
+        A Dask cluster, or the one in use: the folds of each model then run side by side on its workers, which get the
+        encoded rows of these folds. Without a limit of time, the scores are the same.
 
     Returns
     -------
@@ -168,7 +174,9 @@ def compare(
     clock = clock or Clock(seconds)
     if models is not None:
         models = [models] if isinstance(models, str) else list(models)
+    cluster = client_of("compare", client)
     server = server or Server(models)
+    folds_by: Any = server if cluster is None else ClusterServer(server, cluster)
     given_tune = tune
     given_metric = metric
     tune = models is None and clock.seconds is not None if tune is None else bool(tune)
@@ -208,7 +216,7 @@ def compare(
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
         race = _Comparison(
-            folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
+            folder, folds_by, problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
             tune=tune, cost=prices, lopsided=lopsided,
         )  # fmt: skip
         return shown(race.run(model_file, command, lines))
