@@ -265,8 +265,8 @@ GROUPS = (
         "",
         "sums",
         "4, then the codes once per level of four trees",
-        "with `max_bins`, where the rows fit no worker: histograms of the columns that large nodes draw, of each class; "
-        "rows of nodes of at most 2¹⁶, as codes, to one worker. Else every worker gets all rows",
+        "with `max_bins`, where the rows fit no worker: histograms of the columns that large nodes draw, of each "
+        "class; rows of nodes of at most 2¹⁶, as codes, to one worker. Else every worker gets all rows",
         "2,048(K + 1) per column and node",
         _nothing,
         "sample of at most 200,000 values per column, targets of all rows",

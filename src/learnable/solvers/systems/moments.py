@@ -242,7 +242,9 @@ def _fold_products(block: Block, bounds: NDArray[np.int64], x_shift: Array, y_sh
     for k in range(len(bounds) - 1):
         own = slice(max(0, int(bounds[k]) - block.start), min(end, int(bounds[k + 1])) - block.start)
         if own.start < own.stop:
-            part = Block(*(None if column is None else column[own] for column in block[:3]), block.start + own.start)
+            y = None if block.y is None else block.y[own]
+            weight = None if block.weight is None else block.weight[own]
+            part = Block(block.X[own], y, weight, block.start + own.start)
             found[k] = dense_products(part, x_shift, y_shift)
     return found
 
