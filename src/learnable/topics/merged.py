@@ -68,7 +68,9 @@ class PartitionedDocuments:
     def turn(self, lam: Array, start: Array | None) -> tuple[Array, Array, float]:
         """Return γ, the topics after it, and the bound there."""
         work = partial(_infer_part, self.blocks.read, _weights(lam), self.settings)
-        gamma, stats, tokens = [], None, 0.0
+        gamma = []
+        stats = None
+        tokens = 0.0
         for found, counts, own in self._run(work, start):
             gamma.append(found)
             stats = counts if stats is None else np.add(stats, counts, out=stats)

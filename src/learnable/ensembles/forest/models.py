@@ -305,9 +305,9 @@ class RandomForestClassifier(ForestClassifier):
 
     Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
     Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. On a Dask cluster
-    workers grow trees on copies of the rows; with `max_bins`, rows that fit no worker stay where they are, as codes, and
-    the forest is the same. Missing values (NaN) go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
-    drawn, as in scikit-learn.
+    workers grow trees on copies of the rows; with `max_bins`, rows that fit no worker stay where they are, as codes,
+    and the forest is the same. Missing values (NaN) go to the side where they help more. If rows are drawn, weights of
+    rows and classes are the chances of being drawn, as in scikit-learn.
 
     Attributes
     ----------

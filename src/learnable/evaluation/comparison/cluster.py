@@ -15,12 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from ...core.registry import resolve
+from ...data.dask_tasks import client_of
 from .race import Outcome, Server, one_line
 
 _FOLDS = "learnable.evaluation.comparison.leaderboard:score_candidate"
 _POLL = 0.25
 
 Files = dict[str, bytes]
+
+
+def folds_on(client: Any, server: Any) -> Any:
+    """Return what runs the jobs of a comparison: the server, or a cluster beside it if the caller names one."""
+    found = client_of("compare", client)
+    return server if found is None else ClusterServer(server, found)
 
 
 class ClusterServer:

@@ -18,11 +18,10 @@ import numpy as np
 
 from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, ParameterError
-from ...data.dask_tasks import client_of
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, one_of_each_first, short_names, stops_early, wants_dense
 from .clock import Clock, OutOfTimeError, came_further, cut_early, cut_notes, part_missing
-from .cluster import ClusterServer
+from .cluster import folds_on
 from .columns import periods
 from .finish import Finish
 from .leaderboard import fill_row, rank_rows
@@ -150,8 +149,7 @@ def compare(
         Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start",
         "fold", "finish", "ranked" or "aside" (what the winner says of every row set aside).
     client : distributed.Client or True, optional
-        A Dask cluster, or the one in use: the folds of each model then run side by side on its workers, which get the
-        encoded rows of these folds. Without a limit of time, the scores are the same.
+        A Dask cluster, or the one in use, on which the folds of each model run side by side; the scores are the same.
 
     Returns
     -------
@@ -174,9 +172,7 @@ def compare(
     clock = clock or Clock(seconds)
     if models is not None:
         models = [models] if isinstance(models, str) else list(models)
-    cluster = client_of("compare", client)
     server = server or Server(models)
-    folds_by: Any = server if cluster is None else ClusterServer(server, cluster)
     given_tune = tune
     given_metric = metric
     tune = models is None and clock.seconds is not None if tune is None else bool(tune)
@@ -216,7 +212,7 @@ def compare(
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
         race = _Comparison(
-            folder, folds_by, problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
+            folder, folds_on(client, server), problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
             tune=tune, cost=prices, lopsided=lopsided,
         )  # fmt: skip
         return shown(race.run(model_file, command, lines))
@@ -519,15 +515,9 @@ class _Comparison:
         return lambda message: self.emit({"kind": "fold", "score": message["test"][self.measure.name]} | event)
 
     def do(
-        self,
-        function: str,
-        *,
-        seconds: float | None,
-        on_message: Callable[[Any], None] | None = None,
-        budget: float | None = None,
-        preparing: float = 0.0,
-        **arguments: Any,
-    ) -> Outcome:
+        self, function: str, *, seconds: float | None, on_message: Callable[[Any], None] | None = None,
+        budget: float | None = None, preparing: float = 0.0, **arguments: Any,
+    ) -> Outcome:  # fmt: skip
         """Run a job of this package on the shared folder; `budget` tells the job itself how long it may take."""
         job: dict[str, Any] = {
             "function": f"learnable.evaluation.comparison.{function}",

@@ -160,8 +160,8 @@ class CodeSearch:
             return None
         threshold = np.empty(1)
         place_thresholds(self.columns, np.zeros(self.d, bool), found[None], threshold)
-        column, cut = int(found[COLUMN]), int(found[CUT])
-        return Split(column, cut, float(threshold[0]), bool(found[MISSING_LEFT]), int(found[N_LEFT]))
+        left = int(found[N_LEFT])
+        return Split(int(found[COLUMN]), int(found[CUT]), float(threshold[0]), bool(found[MISSING_LEFT]), left)
 
     def _search(self, node: NodeSums, column: int, u: float, given: CodeSums, found: Array) -> None:
         """Compare the column's candidates with the best so far; see `_search.search_column`."""
@@ -170,10 +170,15 @@ class CodeSearch:
         here = np.flatnonzero(given.rows[:missing])
         if not varies(given, missing):
             return
-        low, high = int(here[0]), int(here[-1])
-        before, n = found[SCORE], node.n_rows
-        rows, sums = given.rows[: missing + 1], given.sums[: missing + 1]
-        cut, after, threshold = -1, -1, np.nan
+        low = int(here[0])
+        high = int(here[-1])
+        before = found[SCORE]
+        n = node.n_rows
+        rows = given.rows[: missing + 1]
+        sums = given.sums[: missing + 1]
+        cut = -1
+        after = -1
+        threshold = np.nan
         if self.drawn and high > low:
             cut, threshold = draw_cut(self.columns, column, _NO_CODES, np.int64(low), np.int64(high), u)
             after = int(here[here > cut][0])
@@ -181,7 +186,8 @@ class CodeSearch:
             right = slice(cut + 1, missing)
             rows = np.array([rows[left].sum(), rows[right].sum(), rows[missing]])
             sums = np.array([sums[left].sum(axis=0), sums[right].sum(axis=0), sums[missing]])
-            low, high = 0, 1
+            low = 0
+            high = 1
             if n_missing == 0 and not self.by_class:
                 w, s = _pair(sums[0], self.limits.two)
                 w_all, s_all = self._whole(node)
@@ -206,7 +212,9 @@ class CodeSearch:
         found[COLUMN] = column
         if after >= 0:
             if found[NEXT] != missing:
-                found[CUT], found[NEXT], found[THRESHOLD] = cut, after, threshold
+                found[CUT] = cut
+                found[NEXT] = after
+                found[THRESHOLD] = threshold
             else:  # the missing rows against all others
                 found[CUT] = missing - 1
         if n_missing == 0:
@@ -220,7 +228,8 @@ class CodeSearch:
         self, rows: NDArray[np.int64], counts: Array, low: int, missing: int, node: NodeSums, found: Array
     ) -> None:
         """Gini or entropy of any number of classes; the last line is that of the missing values."""
-        limits, n = self.limits, node.n_rows
+        limits = self.limits
+        n = node.n_rows
         whole = node.totals[:-1]
         n_missing = int(rows[-1])
         present = np.flatnonzero(rows[:-1])
@@ -231,9 +240,11 @@ class CodeSearch:
             cuts = len(present) if n_missing and not side else len(present) - 1
             if cuts < 1:
                 continue
-            left, n_left = left[:cuts], n_left[:cuts]
+            left = left[:cuts]
+            n_left = n_left[:cuts]
             right = whole - left
-            wl, wr = left.sum(axis=1), right.sum(axis=1)
+            wl = left.sum(axis=1)
+            wr = right.sum(axis=1)
             if limits.gini:
                 score = (left * left).sum(axis=1) / wl + (right * right).sum(axis=1) / wr
             else:
