@@ -218,7 +218,7 @@ COSTS = (
         per_iteration=True,
     ),
     Cost(
-        "MLPRegressor", "neural", "O(p)", {"n": 1, "d": 1}, {"n": 0, "d": 1},
+        "MLPRegressor", "neural", "O(n) for the residuals", {"n": 1, "d": 1}, {"n": 1, "d": 1},
         _regression(lambda: ln.MLPRegressor(hidden_layer_sizes=(16,), max_iter=3, random_state=0, n_iter_no_change=9)),
         {"n": (5000, 10_000, 20_000, 40_000), "d": MANY}, {"n": 5000, "d": 10}, per_iteration=True,
     ),

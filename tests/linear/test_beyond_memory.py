@@ -493,11 +493,11 @@ def test_small_files_are_read_whole(fmt, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["files", "dask"])
-@pytest.mark.parametrize("options", [{"cv": 3}, {"scoring": "r2"}, {"store_cv_results": True}])
+@pytest.mark.parametrize("options", [{"scoring": "r2"}, {"store_cv_results": True}])
 def test_what_needs_all_rows_is_refused_beyond_memory(where, options, tmp_path):
     table = table_for("y")
     source = streamed(table, tmp_path) if where == "files" else dd.from_pandas(table, npartitions=2)
-    with pytest.raises(ParameterError, match="RidgeCV: cv, scoring and store_cv_results need all rows in memory"):
+    with pytest.raises(ParameterError, match="RidgeCV: scoring, store_cv_results and, of a classifier, cv need all"):
         RidgeCV(**options).fit(source, "target")
 
 

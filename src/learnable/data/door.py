@@ -104,7 +104,7 @@ class Table:
     @property
     def y_shape(self) -> tuple[int, ...]:
         """Shape of one row's target: () or (k,)."""
-        return tuple(self.y.shape[1:]) if self.y is not None else ()
+        return tuple(self.y.shape[1:]) if self.y is not None else tuple(getattr(self.blocks, "y_shape", ()))
 
     @property
     def weight_sum(self) -> float:
@@ -119,6 +119,7 @@ def door(
     target: Target = "numeric",
     sparse: bool = True,
     multi_output: bool = False,
+    several_on_dask: bool = False,
     missing: bool = False,
     infinite: bool = False,
     one_class: bool = False,
@@ -133,6 +134,8 @@ def door(
         Whether sparse input stays sparse, as CSR; otherwise it is refused.
     multi_output : bool
         Whether `y` may have several columns; of several columns of labels, `classes` is a list of their labels.
+    several_on_dask : bool
+        Whether a Dask `y` of numbers may have several columns.
     missing : bool
         Whether X may hold NaN.
     infinite : bool
@@ -149,7 +152,7 @@ def door(
 
             X = X if is_dask(X) else open_files(owner, X)
             if not (isinstance(X, Files) and X.is_small()):
-                return _read_external(estimator, X, y, sample_weight, target, missing, infinite)
+                return _read_external(estimator, X, y, sample_weight, target, missing, infinite, several_on_dask)
             X = read_files(owner, X)
         X, y, sample_weight = take_named_columns(owner, X, y, sample_weight)
         given = X
@@ -185,13 +188,20 @@ def door(
 
 
 def _read_external(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, target: Target, missing: bool, infinite: bool
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    target: Target,
+    missing: bool,
+    infinite: bool,
+    several: bool = False,
 ) -> Table:
     """Open a table that stays where it is; what is wrong with its numbers is found in the first sweep."""
     from .sources import open_source
 
     owner = type(estimator).__name__
-    opened = open_source(owner, X, y, sample_weight, target)
+    opened = open_source(owner, X, y, sample_weight, target, several)
     if opened.classes is not None:
         check_two_classes(owner, opened.classes)
     opened.blocks.let_pass(missing, infinite)

@@ -59,6 +59,7 @@ class ExternalBlocks:
 
     in_memory = False
     sparse = False
+    y_shape: tuple[int, ...] = ()  #: of one row's target
     missing = False  #: whether NaN is let pass
     infinite = False  #: whether infinity is let pass
 

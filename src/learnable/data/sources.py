@@ -49,11 +49,11 @@ def read_files(owner: str, files: Files) -> Any:
         raise type(error)(f"{owner}: {error}") from error
 
 
-def open_source(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -> Opened:
-    """Open a path or a Dask collection for a fit."""
+def open_source(owner: str, X: Any, y: Any, sample_weight: Any, target: Target, several: bool = False) -> Opened:
+    """Open a path or a Dask collection for a fit; `several`: a Dask y may have several columns."""
     if isinstance(X, Files):
         return _open_files(owner, X, y, sample_weight, target)
-    return _open_dask(owner, X, y, sample_weight, target)
+    return _open_dask(owner, X, y, sample_weight, target, several)
 
 
 def _open_files(owner: str, files: Files, y: Any, sample_weight: Any, target: Target) -> Opened:
@@ -104,7 +104,7 @@ def _sorted_labels(totals: dict[Any, float], kind: Any) -> tuple[NDArray[Any], N
     return np.array(labels, dtype=kind), np.array([totals[label] for label in labels])
 
 
-def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -> Opened:
+def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target, several: bool) -> Opened:
     import dask
 
     names = None
@@ -126,7 +126,10 @@ def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -
     if target != "none":
         require_target(owner, y)
     extra = ((y, "y"), (sample_weight, "sample_weight"))
-    columns = [_column_parts(owner, X, value, len(parts), label) for value, label in extra]
+    columns = [
+        _column_parts(owner, X, value, len(parts), label, 2 if several and label == "y" else 1)
+        for value, label in extra
+    ]
     pack = dask.delayed(_pack, pure=False)
     triples = [pack(*triple) for triple in zip(parts, *columns, strict=True)]
     target_name, weight_name = (value if isinstance(value, str) else None for value, _ in extra)
@@ -137,6 +140,9 @@ def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target) -
         read.classes = classes
     blocks = DaskBlocks(triples, read, n_columns)
     blocks.n_targets = 0 if y is None else 1
+    if several and getattr(y, "ndim", 1) == 2:
+        blocks.n_targets = int(y.shape[1])
+        blocks.y_shape = (blocks.n_targets,)
     return Opened(blocks, names, classes, totals)
 
 
@@ -182,7 +188,7 @@ def _whole_rows(owner: str, X: Any) -> Any:
     return X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
 
 
-def _column_parts(owner: str, X: Any, values: Any, n_parts: int, name: str) -> list[Any]:
+def _column_parts(owner: str, X: Any, values: Any, n_parts: int, name: str, most: int = 1) -> list[Any]:
     """Return y or the weights of each partition: None where there are none, or where they are a column of X."""
     if values is None or isinstance(values, str):
         return [None] * n_parts
@@ -194,8 +200,9 @@ def _column_parts(owner: str, X: Any, values: Any, n_parts: int, name: str) -> l
         import dask.array as da
 
         values = da.from_array(np.asarray(values), chunks=-1)
-    if values.ndim != 1:
-        raise DataError(f"{owner}: {name} must have one dimension on Dask; got {values.ndim}.")
+    if not 1 <= values.ndim <= most:
+        allowed = "one dimension" if most == 1 else "one or two dimensions"
+        raise DataError(f"{owner}: {name} must have {allowed} on Dask; got {values.ndim}.")
     arrays = hasattr(values, "chunks") and hasattr(X, "chunks")
     if arrays and not np.isnan(X.shape[0]) and not np.isnan(values.shape[0]):
         if values.shape[0] != X.shape[0]:
@@ -203,7 +210,7 @@ def _column_parts(owner: str, X: Any, values: Any, n_parts: int, name: str) -> l
                 f"{owner}: X and y have inconsistent numbers of samples: X has {X.shape[0]} rows, {name} has "
                 f"{values.shape[0]}."
             )
-        values = values.rechunk((X.chunks[0],))
+        values = values.rechunk((X.chunks[0], *([-1] * (values.ndim - 1))))
     delayed = values.to_delayed(optimize_graph=not (hasattr(values, "chunks") and hasattr(X, "chunks")))
     parts = np.ravel(delayed).tolist() if hasattr(values, "chunks") else list(delayed)
     if len(parts) != n_parts:

@@ -323,8 +323,8 @@ def check_targets(owner: str, values: NDArray[Any], name: str, place: Any) -> ND
     """Return targets as finite float64; `place` is where the first of them stands."""
     y = np.asarray(values, dtype=np.float64)
     if not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        raise BadCellError(place, row, name, float(y[row]))
+        row = int(np.argwhere(~np.isfinite(y))[0, 0])
+        raise BadCellError(place, row, name, float(y[~np.isfinite(y)][0]))
     if np.abs(y).max(initial=0.0) > LARGEST_TARGET:
         raise DataError(f"{owner}: y reaches beyond {LARGEST_TARGET:g}, where differences overflow; rescale it.")
     return y

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, LearnableError
+from ..core.errors import DataError
 from ..data.blocks import Blocks, Part
 from ..data.dask_blocks import DaskBlocks, Reader, current_client
+from ..data.dask_tasks import RETRIES, result_of
 from ..data.door import Table
 
-_RETRIES = 3  # of a task whose worker died
 _CHUNKS = 4  # tasks for each thread: what a dead worker costs against what a task costs
 _ROOM = 2.0  # bytes that a fit needs for each byte of the table: the table itself and its sorted columns
 
@@ -26,6 +26,13 @@ _ROOM = 2.0  # bytes that a fit needs for each byte of the table: the table itse
 def can_share(table: Table) -> bool:
     """Tell whether the rows lie on Dask and a cluster is there to work on them."""
     return isinstance(table.blocks, DaskBlocks) and current_client() is not None
+
+
+def room_for(n_rows: int, n_columns: int) -> tuple[float, float, str]:
+    """Return the bytes that a worker with all rows needs, those that the smallest worker has, and its address."""
+    limits = current_client().run(_memory_limit)
+    address = min(limits, key=lambda own: limits[own] or np.inf, default="")
+    return _ROOM * 8.0 * n_rows * (n_columns + 2), limits.get(address) or np.inf, address
 
 
 class SharedTable:
@@ -45,23 +52,17 @@ class SharedTable:
         self.owner, self.client = owner, current_client()
         blocks = table.blocks
         self.n_rows = blocks.n_rows  # the sweep that checks the cells
-        self._require_room(self.n_rows, blocks.n_columns)
+        need, room, address = room_for(self.n_rows, blocks.n_columns)
+        if need > room:
+            raise DataError(
+                f"{owner}: every worker has to hold all rows, {need / 2**30:.2f} GB, but {address} has "
+                f"{room / 2**30:.2f} GB. Use larger workers, fewer rows, or models whose rows stay where they are: "
+                "HistGradientBoosting, and forests with max_bins=255."
+            )
         read = dask.delayed(_read_part, pure=False)
         parts = [read(blocks.read, part, number) for number, part in enumerate(blocks.parts)]
-        self.future = self.client.compute(dask.delayed(_join_parts, pure=False)(parts, table.classes), retries=_RETRIES)
+        self.future = self.client.compute(dask.delayed(_join_parts, pure=False)(parts, table.classes), retries=RETRIES)
         self.futures: list[Any] = []
-
-    def _require_room(self, n_rows: int, n_columns: int) -> None:
-        limits = self.client.run(_memory_limit)
-        need = _ROOM * 8.0 * n_rows * (n_columns + 2)
-        small = {address: limit for address, limit in limits.items() if limit is not None and limit < need}
-        if small:
-            worst = min(small, key=lambda address: small[address])
-            raise DataError(
-                f"{self.owner}: every worker has to hold all rows, {need / 2**30:.2f} GB, but {worst} has "
-                f"{small[worst] / 2**30:.2f} GB. Use larger workers, fewer rows, or HistGradientBoosting, whose rows "
-                "stay where they are."
-            )
 
     def chunks(self, members: Sequence[int]) -> list[list[int]]:
         """Return runs of members, some for each thread of the cluster."""
@@ -71,42 +72,17 @@ class SharedTable:
 
     def map(self, work: Callable[..., Any], items: Sequence[Any]) -> Iterator[Any]:
         """Yield work(table, item) in the order of the items."""
-        self.futures = [self.client.submit(work, self.future, item, pure=False, retries=_RETRIES) for item in items]
+        self.futures = [self.client.submit(work, self.future, item, pure=False, retries=RETRIES) for item in items]
         for future in self.futures:
-            yield _result(self.owner, future)
+            yield result_of(self.owner, future)
 
     def call(self, work: Callable[..., Any], *args: Any) -> Any:
         """Return work(table, *args), computed by a worker."""
-        return _result(self.owner, self.client.submit(work, self.future, *args, pure=False, retries=_RETRIES))
+        return result_of(self.owner, self.client.submit(work, self.future, *args, pure=False, retries=RETRIES))
 
     def close(self) -> None:
         """Let the workers forget the table."""
         self.client.cancel([self.future, *self.futures], force=True)
-
-
-def run_on_cluster(owner: str, work: Callable[..., Any], table: Any, items: Sequence[Any]) -> list[Any]:
-    """Return work(table, item) of all items, computed by workers that each have a copy of the table."""
-    client = current_client()
-    shared = client.scatter(table, broadcast=True)
-    futures = [client.submit(work, shared, item, pure=False, retries=_RETRIES) for item in items]
-    try:
-        return [_result(owner, future) for future in futures]
-    finally:
-        client.cancel([shared, *futures], force=True)
-
-
-def _result(owner: str, future: Any) -> Any:
-    """Return what a task has found; raise what went wrong in words."""
-    try:
-        return future.result()
-    except (LearnableError, KeyboardInterrupt):
-        raise
-    except Exception as error:
-        if type(error).__name__ == "KilledWorker":
-            why = "workers died again and again, most likely for want of memory; use larger ones, or fewer rows"
-        else:
-            why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DataError(f"{owner}: the fit on the cluster failed: {why}. Nothing is kept.") from error
 
 
 def _memory_limit(dask_worker: Any) -> int | None:

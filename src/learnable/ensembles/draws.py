@@ -76,17 +76,27 @@ def draw_rows(draw: Draw, member: int, attempt: int = 0) -> Rows:
     >>> draw_rows(Draw(seed=3, n_rows=5, n_drawn=5, replace=True), member=0).tolist()
     [0, 0, 0, 1, 4]
     """
+    if draw.weight is None and not draw.replace and draw.n_drawn == draw.n_rows:
+        return np.arange(draw.n_rows)
+    return np.repeat(np.arange(draw.n_rows), draw_counts(draw, member, attempt))
+
+
+def draw_counts(draw: Draw, member: int, attempt: int = 0) -> Rows:
+    """Return how often each row is in one member's bag.
+
+    Examples
+    --------
+    >>> draw_counts(Draw(seed=3, n_rows=5, n_drawn=5, replace=True), member=0).tolist()
+    [3, 1, 0, 0, 1]
+    """
     rng = np.random.default_rng([draw.seed, member, attempt])
     if draw.weight is not None:
         rows = rng.choice(draw.n_rows, draw.n_drawn, replace=draw.replace, p=draw.weight / draw.weight.sum())
     elif draw.replace:
         rows = rng.integers(draw.n_rows, size=draw.n_drawn)
-    elif draw.n_drawn == draw.n_rows:
-        return np.arange(draw.n_rows)
     else:
         rows = rng.choice(draw.n_rows, draw.n_drawn, replace=False, shuffle=False)
-    counts = np.bincount(rows, minlength=draw.n_rows)
-    return np.repeat(np.arange(draw.n_rows), counts)
+    return np.bincount(rows, minlength=draw.n_rows)
 
 
 def draw_columns(seed: int, member: int, n_columns: int, n_drawn: int, replace: bool) -> Rows:

@@ -165,6 +165,29 @@ def plain_splits(cv: Any, table: Table) -> list[tuple[Rows, Rows]]:
     return [(fold.train, fold.test) for fold in _folds_of(cv, table, Run(data=(None, y, None)), metadata, None)]
 
 
+def bounds_of_folds(owner: str, cv: Any, n_rows: int) -> NDArray[np.int64]:
+    """Return the first row of each fold and the number of rows: `KFold` without shuffling, over rows with weight.
+
+    Examples
+    --------
+    >>> bounds_of_folds("LassoCV", 3, 10).tolist()
+    [0, 4, 7, 10]
+    """
+    n_folds = 5 if cv is None else cv
+    if type(cv).__name__ == "KFold" and not cv.shuffle:
+        n_folds = cv.n_splits
+    if not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
+        raise ParameterError(
+            f"{owner}: with files and Dask, cv must be a number of folds from 2 on, or KFold without shuffling; got "
+            f"{cv!r}. Read the table, and pass a dataframe, for other folds."
+        )
+    if n_folds > n_rows:
+        raise DataError(f"{owner}: cv={cv!r} asks for more folds than there are rows, {n_rows}; use fewer.")
+    heights = np.full(n_folds, n_rows // n_folds)
+    heights[: n_rows % n_folds] += 1
+    return np.r_[0, np.cumsum(heights)]
+
+
 def accepted(scorer: Any, metadata: dict[str, Any]) -> dict[str, Any]:
     """Return the metadata that a scorer takes: scikit-learn's take weights, a plain function may not."""
     if "sample_weight" in metadata and inspect.isfunction(scorer):

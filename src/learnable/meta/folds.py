@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 
 from ..core.errors import DataError, LearnableError, ParameterError
 from ..core.estimator import Certificate
+from ..data.dask_tasks import run_on_cluster
 from ..data.rows import RowTable, weight_keyword
 from .splits import Rows, Split, make_splits
 
@@ -75,7 +77,16 @@ class FoldScore:
     certificate: Certificate | None
 
 
-def fit_folds(owner: str, model: Any, table: RowTable, splits: Sequence[Split], *, place: str = "") -> Iterator[Fold]:
+def fit_folds(
+    owner: str,
+    model: Any,
+    table: RowTable,
+    splits: Sequence[Split],
+    *,
+    place: str = "",
+    first: int = 1,
+    total: int | None = None,
+) -> Iterator[Fold]:
     """Fit a copy of `model` on the training rows of each split.
 
     Parameters
@@ -90,16 +101,19 @@ def fit_folds(owner: str, model: Any, table: RowTable, splits: Sequence[Split], 
         Row numbers.
     place : str
         Where the caller is, to be said in errors: `" with alpha=3"`.
+    first, total : int
+        Number of the first split, of how many; by default 1, of those that are given.
     """
+    total = len(splits) if total is None else total
     keyword = None if table.weight is None else weight_keyword(owner, model)
-    for number, (train, test) in enumerate(splits, start=1):
+    for number, (train, test) in enumerate(splits, start=first):
         X, y, weight = table.take(train)
         extra = {} if keyword is None else {keyword: weight}
         copy = clone(model)
         start = time.perf_counter()
-        with naming_fold(owner, model, number, len(splits), train, place):
+        with naming_fold(owner, model, number, total, train, place):
             copy.fit(X, *(() if y is None else (y,)), **extra)
-        yield Fold(number, len(splits), train, test, copy, time.perf_counter() - start)
+        yield Fold(number, total, train, test, copy, time.perf_counter() - start)
 
 
 def cross_score(
@@ -111,13 +125,37 @@ def cross_score(
     *,
     train_scores: bool = False,
     place: str = "",
+    client: Any = None,
 ) -> list[FoldScore]:
-    """Score a copy of `model` on the test rows of each split; the parameters are those of `fit_folds`."""
+    """Score a copy of `model` on the test rows of each split; the parameters are those of `fit_folds`.
+
+    With a client of Dask the folds are tasks of its workers, each of which gets a copy of the table.
+    """
+    if client is not None:
+        work = partial(_score_one, owner, model, scorer, len(splits), train_scores, place)
+        return run_on_cluster(owner, client, work, table, list(enumerate(splits, start=1)))
     found = []
     for fold in fit_folds(owner, model, table, splits, place=place):
         with naming_fold(owner, model, fold.number, fold.total, fold.train, place):
             found.append(score_fold(scorer, fold, table, train_scores))
     return found
+
+
+def _score_one(
+    owner: str,
+    model: Any,
+    scorer: Scorer,
+    total: int,
+    train_scores: bool,
+    place: str,
+    table: RowTable,
+    numbered: tuple[int, Split],
+) -> FoldScore:
+    """Fit and score one fold. Runs on a worker."""
+    number, split = numbered
+    (fold,) = fit_folds(owner, model, table, [split], place=place, first=number, total=total)
+    with naming_fold(owner, model, fold.number, fold.total, fold.train, place):
+        return score_fold(scorer, fold, table, train_scores)
 
 
 def score_fold(scorer: Scorer, fold: Fold, table: RowTable, train_scores: bool) -> FoldScore:

@@ -136,7 +136,8 @@ class MLPRegressor(TableNumbers, RegressorMixin, _Perceptrons):
     Minimises Σ w V/Σ w + ½α‖W‖²/Σ w (λ = α/n in n⁻¹ΣV + λΩ) by mini-batches or by L-BFGS; V = ½‖z − y‖² by default.
     scikit-learn's parameters and defaults; the others are ours. Of several targets the squared errors are added up
     (scikit-learn reports their mean and follows the gradient of the sum). Training is in float32 unless `dtype` says
-    otherwise. Memory: O(p) for p parameters, four times, plus O(batch · units).
+    otherwise. Memory: O(p) for p parameters, four times, plus O(batch · units), and O(n) for the residuals of the
+    rows, of which `noise_` is the mean square.
 
     Examples
     --------

@@ -196,14 +196,14 @@ class Network:
         """
         return Tape(self, theta, lead, training, gradient, buffers, keys, input_gradient, alone)
 
-    def predict(self, theta: Array, X: Array, *, buffers: Array | None = None, lengths: Array | None = None) -> Array:
-        """Return the scores of many rows (n, d), or of sequences (T, n, d), in inference mode."""
+    def predict(self, theta: Array, X: Any, *, buffers: Array | None = None, lengths: Array | None = None) -> Array:
+        """Return the scores of many rows (n, d), also sparse, or of sequences (T, n, d), in inference mode."""
         theta = np.ascontiguousarray(theta, dtype=self.dtype)
         if X.ndim == 3:
             tape = self.open(theta, X.shape[:2], buffers=buffers, alone=True)
             tape.set_lengths(lengths)
             return tape.forward(np.ascontiguousarray(X, dtype=self.dtype)).copy()
-        n = len(X)
+        n = X.shape[0]
         most = max(TILE, _BLOCK_ENTRIES // max(self.widths) // TILE * TILE)
         out = np.empty((n, self.n_outputs), dtype=self.dtype)
         whole = n - n % most

@@ -267,8 +267,7 @@ class NumberTargets(_Scaled):
     def _raw_scores(self, X: Any) -> Array:
         """Return the mean scores of rows that are scaled already."""
         network = self._built()
-        rows = _dense_rows(X, self.theta_.dtype)
-        parts = [network.predict(t, rows, buffers=b) for t, b in zip(self.theta_, self.buffers_, strict=True)]
+        parts = [network.predict(t, X, buffers=b) for t, b in zip(self.theta_, self.buffers_, strict=True)]
         return np.asarray(np.stack(parts).astype(np.float64))
 
     def _from_scores(self, z: Array) -> Array:

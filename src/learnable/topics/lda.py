@@ -42,12 +42,14 @@ from ..core.declare import (
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Estimator, Run
 from ..core.threads import resolve_n_jobs
+from ..data.dask_blocks import DaskBlocks
 from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from . import _kernels as kernels
 from ._variational_kernels import collect
 from .corpus import Corpus, corpus_of
 from .lda_answers import TopicAnswers
+from .merged import PartitionedDocuments, Settings
 from .sampler import METHODS, TopicSampler, run_chains
 from .text import TextCounts, are_texts, text_door
 from .variational import (
@@ -81,7 +83,8 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
     `transform` gives γ normalised, the variational mean given the topics; `transform_interval` draws from the posterior
     of each document. `held_out` estimates the likelihood of new documents from left to right, without bias.
 
-    Memory: 8 bytes per token and chain, 24 bytes per word and topic.
+    Of counts on Dask the batch variational method adds the partitions' counts by word and topic; samplers and online
+    steps need the counts in memory. Memory: 8 bytes per token and chain, 24 bytes per word and topic.
 
     Examples
     --------
@@ -178,9 +181,14 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
         return super().fit(X)
 
     def _fit(self, table: Table, run: Run) -> Certificate:
-        if table.X is None:
-            raise DataError("LatentDirichletAllocation: the counts must be in memory; use partial_fit for a stream.")
-        self._check_counts(table.X)
+        on_dask = isinstance(table.blocks, DaskBlocks)
+        if table.X is None and not (on_dask and self._way == "variational" and self.learning_method != "online"):
+            raise DataError(
+                f"LatentDirichletAllocation: method={self._way!r} needs the counts in memory: it goes from token to "
+                "token, or from batch to batch. On Dask use learning_method='batch'; for a stream, partial_fit."
+            )
+        if table.X is not None:
+            self._check_counts(table.X)
         K = self.n_components
         given = self.doc_topic_prior
         learns = isinstance(given, str) or isinstance(self.topic_word_prior, str)
@@ -192,6 +200,8 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
         eta = self.topic_word_prior
         self.topic_word_prior_ = 1.0 / K if eta is None or isinstance(eta, str) else float(eta)
         self.n_batch_iter_ = 1
+        if on_dask:
+            return self._climb_on_dask(table.blocks, run)
         documents = documents_of(table.X)
         found = self._sample(table.X, documents, run) if self._way in METHODS else self._climb(documents, run)
         self.bound_ = self._perplexity(documents, self.doc_topic_ if self._way in METHODS else None)
@@ -336,6 +346,20 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
             self.doc_topic_ = found.documents
         self.history_ = found.history
         self.n_iter_ = found.n_iter
+        return Certificate("ascent", found.rise, self.tol, n_iter=found.n_iter)
+
+    def _climb_on_dask(self, blocks: Any, run: Run) -> Certificate:
+        """Raise the bound of documents that lie in partitions."""
+        settings = Settings(self._alpha(), self.topic_word_prior_, self.mean_change_tol, self.max_doc_update_iter)
+        documents = PartitionedDocuments(type(self).__name__, blocks, settings)
+        lam = self._first_topics(documents.n_words)
+        found = documents.climb(lam, tol=self.tol, max_iter=self.max_iter, progress=run.progress)
+        self.components_ = found.topics
+        self.exp_dirichlet_component_ = np.exp(expected_logs(found.topics))
+        self.doc_topic_ = found.documents
+        self.history_ = found.history
+        self.n_iter_ = found.n_iter
+        self.bound_ = documents.perplexity(found.topics)
         return Certificate("ascent", found.rise, self.tol, n_iter=found.n_iter)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -94,7 +94,7 @@ def infer(
     return gamma
 
 
-def _divergence(q: Array, p: Array) -> float:
+def divergence(q: Array, p: Array) -> float:
     """Return Σ KL(Dirichlet(q_row), Dirichlet(p))."""
     logs = expected_logs(q)
     p = np.broadcast_to(p, q.shape)
@@ -105,13 +105,17 @@ def _divergence(q: Array, p: Array) -> float:
 
 def bound(documents: Documents, gamma: Array, lam: Array, alpha: Array, eta: float, share: float = 1.0) -> float:
     """Return the bound; `share` is how many documents there are for each that is given."""
-    own = np.exp(expected_logs(gamma))
     weights = np.ascontiguousarray(np.exp(expected_logs(lam)).T)
+    return share * row_bounds(documents, gamma, weights, alpha) - divergence(lam, np.full(1, eta))
+
+
+def row_bounds(documents: Documents, gamma: Array, weights: Array, alpha: Array) -> float:
+    """Return what the documents add to the bound."""
+    own = np.exp(expected_logs(gamma))
     rows = np.empty(documents.n)
     stats = np.empty_like(weights)
     kernels.collect(documents.starts, documents.words, documents.counts, weights, own, stats, rows)
-    by_document = float(rows.sum()) - _divergence(gamma, alpha)
-    return share * by_document - _divergence(lam, np.full(1, eta))
+    return float(rows.sum()) - divergence(gamma, alpha)
 
 
 class Climb(NamedTuple):
@@ -150,31 +154,47 @@ def climb_bound(
     stop: Callable[[], bool] | None = None,
 ) -> Climb:
     """Raise the bound by batches of all documents."""
+
+    def turn(lam: Array, start: Array | None) -> tuple[Array, Array, float]:
+        weights = np.ascontiguousarray(np.exp(expected_logs(lam)).T)
+        found = infer(documents, weights, alpha, start=start, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs, stop=stop)
+        stats = np.empty_like(weights)
+        own = np.exp(expected_logs(found))
+        kernels.collect(documents.starts, documents.words, documents.counts, weights, own, stats, np.empty(documents.n))
+        topics = eta + stats.T
+        return found, topics, bound(documents, found, topics, alpha, eta)
+
+    def step(gamma: Array, lam: Array) -> float:
+        return bound(documents, *variational_step(documents, gamma, lam, alpha, eta), alpha, eta)
+
     gamma = np.ones((documents.n, len(lam)))
+    return climb_turns(turn, step, gamma, lam, tol=tol, max_iter=max_iter, progress=progress)
+
+
+def climb_turns(
+    turn: Callable[[Array, Array | None], tuple[Array, Array, float]],
+    step: Callable[[Array, Array], float],
+    gamma: Array,
+    lam: Array,
+    *,
+    tol: float,
+    max_iter: int,
+    progress: Callable[[int, float], bool],
+) -> Climb:
+    """Raise the bound, wherever the documents are.
+
+    `turn(λ, γ or None)` returns γ, λ and the bound after it; `step(γ, λ)` the bound after one more update of each.
+    """
     history: list[float] = []
     fresh = True  # documents start from equal shares, which finds better topics, until that lowers the bound
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
-        weights = np.ascontiguousarray(np.exp(expected_logs(lam)).T)
-
-        def turn(start: Array | None, weights: Array = weights) -> tuple[Array, Array, float]:
-            found = infer(
-                documents, weights, alpha, start=start, tol=doc_tol, max_iter=doc_iter, n_jobs=n_jobs, stop=stop
-            )
-            stats = np.empty_like(weights)
-            own = np.exp(expected_logs(found))
-            kernels.collect(
-                documents.starts, documents.words, documents.counts, weights, own, stats, np.empty(documents.n)
-            )
-            topics = eta + stats.T
-            return found, topics, bound(documents, found, topics, alpha, eta)
-
         last = history[-1] if history else -np.inf
-        new, topics, value = turn(None if fresh else gamma)
+        new, topics, value = turn(lam, None if fresh else gamma)
         if fresh and value < last + tol * abs(value):
             fresh = False
-            new, topics, value = turn(gamma)
+            new, topics, value = turn(lam, gamma)
         gamma = new
         lam = topics
         history.append(value)
@@ -182,7 +202,7 @@ def climb_bound(
         if progress(n_iter, history[-1]) or small:
             break
     value = history[-1]
-    after = bound(documents, *variational_step(documents, gamma, lam, alpha, eta), alpha, eta)
+    after = step(gamma, lam)
     return Climb(lam, gamma, np.array(history), max(0.0, after - value) / max(abs(value), 1e-300), n_iter)
 
 

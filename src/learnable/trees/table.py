@@ -214,20 +214,9 @@ def _rank(x: NDArray[Any]) -> _Coded:
 def _bin(x: NDArray[Any], n_more_zeros: int, max_bins: int) -> _Coded:
     """Cut one column into bins of about equal size; few distinct values have a bin each."""
     present = x[~np.isnan(x)].astype(np.float64)
-    step = -(-(len(present) + n_more_zeros) // SAMPLE_ROWS) or 1
-    sample = np.sort(present[::step])
-    distinct = sample[np.r_[True, sample[1:] != sample[:-1]]] if len(sample) else sample
-    if len(distinct) <= max_bins:
-        edges = midpoints(distinct[:-1], distinct[1:])
-    else:
-        if n_more_zeros:  # those that are not stored weigh as much as the others
-            sample = np.sort(np.r_[sample, np.zeros(n_more_zeros // step)])
-        at = np.linspace(0, len(sample), max_bins + 1)[1:-1].astype(np.int64)
-        above = sample[at]
-        below = distinct[np.maximum(np.searchsorted(distinct, above) - 1, 0)]
-        edges = midpoints(below, above)
-        edges = edges[np.r_[True, edges[1:] > edges[:-1]] & (edges >= distinct[0]) & (edges < distinct[-1])]
-    n_bins = len(edges) + 1 if len(distinct) else 0
+    step = sample_step(len(present) + n_more_zeros)
+    edges = bin_edges(np.sort(present[::step]), max_bins, n_more_zeros // step)
+    n_bins = len(edges) + 1 if len(present) else 0
     codes = np.empty(len(x), np.uint8)
     bin_column(x, edges, n_bins, codes)
     if not n_bins:
@@ -235,6 +224,31 @@ def _bin(x: NDArray[Any], n_more_zeros: int, max_bins: int) -> _Coded:
     low = np.r_[present.min(), edges]
     high = np.r_[edges, present.max()]
     return _Coded(codes, low, high)
+
+
+def sample_step(n_present: int) -> int:
+    """Return of how many values of a column one decides about its bins."""
+    return -(-n_present // SAMPLE_ROWS) or 1
+
+
+def bin_edges(sample: NDArray[np.float64], max_bins: int, n_more_zeros: int = 0) -> NDArray[np.float64]:
+    """Return the edges of bins of about equal size, of a sorted sample and zeros that are not in it.
+
+    Examples
+    --------
+    >>> bin_edges(np.array([0.0, 1.0, 1.0, 4.0]), 255).tolist()
+    [0.5, 2.5]
+    """
+    distinct = sample[np.r_[True, sample[1:] != sample[:-1]]] if len(sample) else sample
+    if len(distinct) <= max_bins:
+        return midpoints(distinct[:-1], distinct[1:])
+    if n_more_zeros:  # those that are not stored weigh as much as the others
+        sample = np.sort(np.r_[sample, np.zeros(n_more_zeros)])
+    at = np.linspace(0, len(sample), max_bins + 1)[1:-1].astype(np.int64)
+    above = sample[at]
+    below = distinct[np.maximum(np.searchsorted(distinct, above) - 1, 0)]
+    edges = midpoints(below, above)
+    return edges[np.r_[True, edges[1:] > edges[:-1]] & (edges >= distinct[0]) & (edges < distinct[-1])]
 
 
 def _encode_categories(values: NDArray[Any], has_zero: bool, who: str) -> _Coded:

@@ -1,11 +1,15 @@
 """Boosting on a Dask cluster gives the model of the table in memory, whatever happens to the workers."""
 
+import errno
+import time
+
 import numpy as np
 import pytest
 
 from learnable import HistGradientBoostingClassifier, HistGradientBoostingRegressor, verify
-from learnable.core.errors import DataError
+from learnable.core.errors import DataError, LostRowsError
 from learnable.ensembles.gradient import cluster as parts
+from learnable.ensembles.gradient import rank
 from learnable.ensembles.gradient.cluster import share_out
 
 distributed = pytest.importorskip("distributed")
@@ -255,6 +259,91 @@ def test_partitions_are_shared_out_in_order():
         groups = share_out(heights, int(rng.integers(1, 6)))
         assert [number for group in groups for number in group] == list(range(len(heights)))
         assert all(sum(heights[k] for k in group) for group in groups)
+
+
+SMALL = {"max_iter": 5, "max_leaf_nodes": 8, "random_state": 0, "early_stopping": False}
+
+
+def slow_first(block, block_info=None):
+    if block_info is not None and block_info[0]["chunk-location"][0] == 0:
+        time.sleep(0.05)
+    return block
+
+
+def test_a_slow_worker_does_not_change_the_model(table, client, monkeypatch):
+    """Slow to read, and slow in every round."""
+    X, y, _, _ = table
+    original = rank.RankFit.run
+
+    def run(self, seconds):
+        time.sleep(0.1 if self.world.rank == 1 else 0.0)
+        return original(self, seconds)
+
+    monkeypatch.setattr(rank.RankFit, "run", run)
+    found = HistGradientBoostingRegressor(**SMALL).fit(lazy(X, 4).map_blocks(slow_first, dtype=float), lazy(y, 4))
+    assert_same(found, HistGradientBoostingRegressor(**SMALL).fit(X, y))
+
+
+def full_disk(*args, **kwargs):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("when", ["read", "encoded"])
+def test_a_full_disk_of_a_worker_is_told(table, client, monkeypatch, when):
+    X, y, _, _ = table
+    rows = lazy(X, 2)
+    if when == "read":
+        rows = rows.map_blocks(full_disk, dtype=float, meta=np.empty((0, 0)))
+    else:
+        monkeypatch.setattr(parts, "encode_partition", full_disk)
+    model = HistGradientBoostingRegressor(**SMALL)
+    with pytest.raises(DataError, match=r"HistGradientBoostingRegressor: .*the disk of a worker is full\. Free"):
+        model.fit(rows, lazy(y, 2))
+    assert not hasattr(model, "trees_")
+
+
+def test_partitions_without_another_source_are_told(table, slices):
+    """Rows that were sent to the workers exist only there."""
+    from dask.delayed import Delayed
+
+    X, y, _, _ = table
+    faults, _ = slices
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        sent = client.scatter([X[: N // 2], X[N // 2 :]])
+        pieces = [da.from_delayed(Delayed(own.key, {own.key: own}), (N // 2, 4), float) for own in sent]
+
+        def kill(attempt):
+            victim = next(iter(cluster.workers.values()))
+            cluster.sync(cluster.scheduler.remove_worker, victim.address, stimulus_id="killed by the test")
+            cluster.sync(victim.close, timeout=0, executor_wait=False, nanny=False)
+
+        faults[3] = kill
+        model = HistGradientBoostingRegressor(**SMALL)
+        with pytest.raises(LostRowsError, match=r"no other source.*2 of 5 rounds"):
+            model.fit(da.concatenate(pieces), lazy(y, 2))
+    assert not hasattr(model, "trees_")
+
+
+def test_a_scheduler_that_goes_away_and_comes_back(table, slices, tmp_path, monkeypatch):
+    """The rounds so far are in the checkpoint, and a fit on the next cluster goes on from there."""
+    monkeypatch.setattr(parts, "_PATIENCE", 1.0)
+    X, y, _, _ = table
+    faults, seen = slices
+    settings = {**SMALL, "checkpoint": tmp_path / "rounds.npz"}
+    model = HistGradientBoostingRegressor(**settings)
+    few = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**few) as cluster, distributed.Client(cluster):
+        faults[3] = lambda attempt: cluster.sync(cluster.scheduler.close)
+        with pytest.raises(DataError, match=r"lost after 2 of 5 rounds.*goes on after round 2"):
+            model.fit(lazy(X, 4), lazy(y, 4))
+    before = len(seen)
+    with distributed.LocalCluster(**few) as cluster, distributed.Client(cluster):
+        model.fit(lazy(X, 4), lazy(y, 4))
+    assert len(seen) - before == 3
+    assert_same(model, HistGradientBoostingRegressor(**SMALL).fit(X, y))
 
 
 @pytest.mark.long

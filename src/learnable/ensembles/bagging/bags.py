@@ -23,6 +23,7 @@ from ...core.progress import shows_progress
 from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
 from ...data.dask_blocks import current_client
+from ...data.dask_tasks import run_on_cluster
 from ...data.door import Target, is_dask, is_frame, match_columns, read_target, read_values, take_named_columns
 from ...data.encoder_input import read_whole
 from ...data.frames import open_frame
@@ -31,7 +32,6 @@ from ...meta.binary import MODEL, combined_certificate, is_routing, of_rows, ref
 from ...trees._random import seed_of
 from ...trees.file_layout import require
 from ...trees.models import ShapleyValues
-from .._cluster import run_on_cluster
 from .._members import MemberSequence
 from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, out_of_bag
 
@@ -225,7 +225,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
             for i in range(len(bags))
         ]
         if is_dask(X) and current_client() is not None:
-            fitted = run_on_cluster(owner, _fit_member, table, members)
+            fitted = run_on_cluster(owner, current_client(), _fit_member, table, members)
         else:
             crew = Parallel(n_jobs=self.n_jobs, verbose=int(self.verbose))
             fitted = crew(delayed(_fit_member)(table, member) for member in members)

@@ -71,3 +71,39 @@ def leaf_quantiles(
             out[r, q] = y_sorted[order[at]]
         for k in range(n_touched):
             mass[order[k]] = 0.0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Kernels of `shards`: rows of a part of the table, in the nodes of a tree that is still growing.
+
+
+@kernel
+def place_rows(
+    codes: NDArray[np.uint8], n_codes: NDArray[np.int64], counts: NDArray[np.int64], feature: Any, cut: Any,
+    missing_left: Any, left: Any, right: Any, node: NDArray[np.int32],
+) -> None:  # fmt: skip
+    """OUT node: where each row is so far; −1 for rows that are not in the bag."""
+    for i in range(counts.size):
+        at = np.int32(-1)
+        if counts[i] > 0:
+            at = np.int32(0)
+            while left[at] >= 0:
+                j = feature[at]
+                c = np.int64(codes[j, i])
+                goes_left = missing_left[at] != 0 if c == n_codes[j] else c <= cut[at]
+                at = left[at] if goes_left else right[at]
+        node[i] = at
+
+
+@kernel
+def count_codes(
+    codes: NDArray[np.uint8], node: NDArray[np.int32], slot: NDArray[np.int32], counts: NDArray[np.int64],
+    labels: NDArray[np.int64], rows: NDArray[np.int64], sums: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Add the rows of the nodes that have a slot: rows[slot, code] += 1, sums[slot, code, class] += count."""
+    for i in range(node.size):
+        if node[i] >= 0:
+            s = slot[node[i]]
+            if s >= 0:
+                rows[s, codes[i]] += 1
+                sums[s, codes[i], labels[i]] += counts[i]

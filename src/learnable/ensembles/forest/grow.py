@@ -34,10 +34,10 @@ from ...trees.predict import questions, rows_for_walks, walk_rows
 from ...trees.random.grower import Values, read_table
 from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule
 from ...trees.table import Columns
-from .._cluster import SharedTable, can_share
+from .._cluster import SharedTable, can_share, room_for
 from .._crew import run_crew
 from .._members import MemberSequence, Tree, member_tree
-from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_rows, out_of_bag
+from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_counts, draw_rows
 from ..explain.permutation import Importances, permutation_importances
 from ._kernels import group_by_leaf, leaf_quantiles
 
@@ -60,13 +60,22 @@ def sums_out_of_bag(trees: Trees, X: Any, draw: Draw, n_threads: int = 1) -> tup
 
     Trees are added in order, whatever the number of threads.
     """
+    return add_out_of_bag(trees, X, lambda member: draw_counts(draw, member) == 0, n_threads)
+
+
+def add_out_of_bag(
+    trees: Trees, X: Any, is_unseen: Callable[[int], NDArray[np.bool_]], n_threads: int = 1
+) -> tuple[Array, NDArray[np.int64]]:
+    """Do the same for some rows; `is_unseen(member)` tells which of them a tree has not seen."""
     n = X.shape[0]
     total, voters = np.zeros((n, trees.value.shape[1])), np.zeros(n, np.int64)
     dense, sparse = rows_for_walks(X)
     nodes = questions(trees)
     for first in range(0, trees.n_trees, _BITS):
         last = min(trees.n_trees, first + _BITS)
-        start, unseen = trees.start[first : last + 1], _mark_unseen(draw, range(first, last))
+        start, unseen = trees.start[first : last + 1], np.zeros(n, np.uint64)
+        for k, member in enumerate(range(first, last)):
+            unseen[is_unseen(member)] |= np.uint64(1) << np.uint64(k)
 
         def chunk(number: int, start: Any = start, unseen: Any = unseen) -> None:
             lo = number * _CHUNK_ROWS
@@ -75,14 +84,6 @@ def sums_out_of_bag(trees: Trees, X: Any, draw: Draw, n_threads: int = 1) -> tup
 
         run_crew(chunk, -(-n // _CHUNK_ROWS), n_threads, Run())
     return total, voters
-
-
-def _mark_unseen(draw: Draw, members: range) -> NDArray[np.uint64]:
-    """Return a word per row, whose bit k is set if the k-th of these members has not seen the row."""
-    unseen = np.zeros(draw.n_rows, np.uint64)
-    for k, member in enumerate(members):
-        unseen[out_of_bag(draw_rows(draw, member), draw.n_rows)] |= np.uint64(1) << np.uint64(k)
-    return unseen
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -319,7 +320,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees, by_construction=True)
 
     def _fit_on_cluster(self, table: Table, run: Run) -> Certificate:
-        """Fit on a Dask collection: workers that hold all rows grow some of the trees each."""
+        """Fit on a Dask collection: by workers that hold all rows, or, if they have no room, by merged sums."""
         owner = type(self).__name__
         if not can_share(table):
             raise DataError(
@@ -329,8 +330,21 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         if self.warm_start and hasattr(run.previous, "trees_"):
             raise DataError(f"{owner}: warm_start needs all rows in memory; set warm_start=False on Dask.")
         self.seed_ = seed_of(self.random_state)
+        need, room, _ = room_for(table.blocks.n_rows, table.blocks.n_columns)
+        merges = need > room and self.max_bins is not None
+        grown = self._grow_merged(table, run) if merges else self._grow_shared(table, run)
+        if len(grown) < self.n_estimators:
+            warnings.warn(
+                f"{owner}: {len(grown)} of {self.n_estimators} trees were grown in time; raise max_seconds.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees, by_construction=True)
+
+    def _grow_shared(self, table: Table, run: Run) -> list[Any]:
+        """Let workers grow some of the trees each, on copies of the table."""
         twin = self._twin()
-        shared = SharedTable(owner, table)
+        shared = SharedTable(type(self).__name__, table)
         grown: list[Any] = []
         try:
             chunks = shared.chunks(range(self.n_estimators))
@@ -341,15 +355,23 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
             fitted = shared.call(partial(finish_forest, twin), grown)
         finally:
             shared.close()
-        if len(grown) < self.n_estimators:
-            warnings.warn(
-                f"{owner}: {len(grown)} of {self.n_estimators} trees were grown in time; raise max_seconds.",
-                UserWarning,
-                stacklevel=4,
-            )
         for name, value in fitted.items():
             setattr(self, name, value)
-        return Certificate("greedy", 0.0, TOLERANCE, n_iter=self.trees_.n_trees, by_construction=True)
+        return grown
+
+    def _grow_merged(self, table: Table, run: Run) -> list[Any]:
+        """Grow the trees by merged sums: the rows stay where they are."""
+        from .merged import MergedForest  # which is built on this module
+
+        fit = MergedForest(self, table.blocks, table.classes)
+        try:
+            grown = fit.grow_all(run)
+            self.trees_ = concatenate([tree for tree, _ in grown])
+            if self.oob_score and fit.draw is not None:
+                self._judge_out_of_bag(fit.table, *fit.sums_out_of_bag(self.trees_))
+        finally:
+            fit.close()
+        return grown
 
     def _twin(self) -> Any:
         """Return a forest of the same parameters that knows its columns and its seed, and nothing else."""
@@ -360,6 +382,20 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         return twin
 
     def _plan(self, table: Table, run: Run) -> Plan:
+        target, rule, draw = self._plan_rows(table)
+        columns = read_table(
+            table.X,
+            target,
+            rule,
+            max_bins=self.max_bins,
+            categorical=categorical_mask(self, table.n_columns),
+            n_threads=resolve_n_jobs(run.n_jobs),
+            owner=type(self).__name__,
+        )
+        return Plan(columns, target, rule, draw, self._reweigher(table))
+
+    def _plan_rows(self, table: Table) -> tuple[Target, GrowthRule, Draw | None]:
+        """Return what a plan needs of targets and weights; nothing here reads X."""
         owner, n = type(self).__name__, table.n_rows
         weight = self._row_weight(table)
         if self.bootstrap:
@@ -379,17 +415,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         target = self._target(table)
         if not self.bootstrap and weight is not None:
             target = replace(target, weight=weight, unit=bool((weight == 1.0).all()))
-        rule = self._rule(table, weight)
-        columns = read_table(
-            table.X,
-            target,
-            rule,
-            max_bins=self.max_bins,
-            categorical=categorical_mask(self, table.n_columns),
-            n_threads=resolve_n_jobs(run.n_jobs),
-            owner=owner,
-        )
-        return Plan(columns, target, rule, self._draw(), self._reweigher(table))
+        return target, self._rule(table, weight), self._draw()
 
     def _grow_one(self, plan: Plan, number: int, run: Run) -> tuple[Trees, NDArray[np.int32] | None]:
         rows, target = None, plan.target

@@ -221,6 +221,11 @@ class ForestRegressor(RegressorMixin, Forest):
         wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
         if wanted.ndim != 1 or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ParameterError(f"{type(self).__name__}: levels must lie between 0 and 1; got {levels!r}.")
+        if not hasattr(self, "leaves_"):
+            raise DataError(
+                f"{type(self).__name__}: quantiles need the rows of the leaves, and the rows of its leaves were not "
+                "kept: the fit on a cluster would have brought more than 1 GB to the client. Fit fewer rows or trees."
+            )
         ascending = np.argsort(wanted, kind="stable")
         leaves = self.trees_.apply(X, self.n_jobs)
         sorted_ = forest_quantiles(self.trees_, self.leaves_, leaves, wanted[ascending], self.max_samples_ is not None)
@@ -242,7 +247,9 @@ class ForestRegressor(RegressorMixin, Forest):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         check_is_fitted(self, "trees_")
-        require(isinstance(getattr(self, "leaves_", None), LeafTargets), "leaves_ must hold the targets in the leaves")
+        if not hasattr(self, "leaves_"):  # of a fit on a cluster, where they were too many
+            return
+        require(isinstance(self.leaves_, LeafTargets), "leaves_ must hold the targets in the leaves")
         self.leaves_.check(self.trees_, self.max_samples_ is not None, self.n_outputs_)
 
 
@@ -297,9 +304,10 @@ class RandomForestClassifier(ForestClassifier):
     """Trees on bootstrap bags with drawn columns; the class with the largest mean share in the leaves.
 
     Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
-    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
-    drawn, as in scikit-learn.
+    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. On a Dask cluster
+    workers grow trees on copies of the rows; with `max_bins`, rows that fit no worker stay where they are, as codes,
+    and the forest is the same. Missing values (NaN) go to the side where they help more. If rows are drawn, weights of
+    rows and classes are the chances of being drawn, as in scikit-learn.
 
     Attributes
     ----------

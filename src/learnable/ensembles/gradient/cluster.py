@@ -16,6 +16,7 @@ the histograms of part 0 on its worker. Early stopping with rows held out needs 
 
 from __future__ import annotations
 
+import errno
 import secrets
 import time
 from contextlib import suppress
@@ -25,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import DataError, LearnableError
+from ...core.errors import DataError, LearnableError, LostRowsError
 from ...core.estimator import Run
 from ...data.any_order import ledgers_by_group
 from ...data.arrays import bound_infinity
@@ -53,6 +54,22 @@ _RETRIES = 3  # of a partition whose worker died or whose file could not be read
 
 class ClusterLostError(Exception):
     """The workers of an attempt are not all there any more."""
+
+
+class HopelessError(ClusterLostError):
+    """Another attempt would end the same way; the words say why, and what to do.
+
+    Parameters
+    ----------
+    words : str
+        The end of a message.
+    kind : class
+        What the caller of `fit` gets.
+    """
+
+    def __init__(self, words: str, kind: type[DataError] = DataError) -> None:
+        super().__init__(words)
+        self.kind = kind
 
 
 class Sample(NamedTuple):
@@ -240,6 +257,9 @@ class ClusterFit:
                     checkpoint.save(kept)
                     finished = added.finished or observe(kept, len(added.kept.steps))
             except (ClusterLostError, PartLostError) as error:
+                if isinstance(error, HopelessError):
+                    self._release()
+                    raise error.kind(f"{self.owner}: {error} {self._so_far(kept, checkpoint)}") from error
                 fruitless = 0 if len(kept.steps) > before else fruitless + 1
                 if fruitless >= _TRIES or not self._is_alive():
                     raise DataError(self._lost(kept, checkpoint, error)) from error
@@ -280,14 +300,21 @@ class ClusterFit:
 
     def _lost(self, kept: Kept, checkpoint: Checkpoint, error: BaseException) -> str:
         n = len(kept.steps)
-        remedy = "Start the cluster again and repeat the call"
-        if checkpoint.path is None:
-            remedy += "; with checkpoint=path the rounds so far would be kept in a file"
-        else:
-            remedy += f": it goes on after round {n}, which {str(checkpoint.path)!r} keeps"
         return (
-            f"{self.owner}: the Dask cluster was lost after {n} of {self.model._n_rounds()} rounds ({error}). {remedy}."
+            f"{self.owner}: the Dask cluster was lost after {n} of {self.model._n_rounds()} rounds ({error}). Start "
+            f"the cluster again and repeat the call{_remedy(n, checkpoint)}."
         )
+
+    def _so_far(self, kept: Kept, checkpoint: Checkpoint) -> str:
+        n = len(kept.steps)
+        return f"Then repeat the call, which had done {n} of {self.model._n_rounds()} rounds{_remedy(n, checkpoint)}."
+
+
+def _remedy(n_rounds: int, checkpoint: Checkpoint) -> str:
+    """Return what is kept of the rounds so far, as the end of a sentence."""
+    if checkpoint.path is None:
+        return "; with checkpoint=path the rounds so far would be kept in a file"
+    return f": it goes on after round {n_rounds}, which {str(checkpoint.path)!r} keeps"
 
 
 class _Attempt:
@@ -390,12 +417,30 @@ class _Attempt:
         if isinstance(error, LearnableError):
             raise error
         kind = type(error).__name__
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise HopelessError("the disk of a worker is full. Free it, or give the workers another local_directory.")
+        self._require_source()
         if error is None or isinstance(error, PartLostError) or kind in ("KilledWorker", "CancelledError"):
             raise ClusterLostError(str(error or "a task was lost"))
         if kind.startswith("Future") or isinstance(error, (OSError, TimeoutError)):
             raise ClusterLostError(str(error))
         first_line = (str(error).strip().splitlines() or [kind])[0]
         raise DataError(f"{self.fit.owner}: a part of the fit could not be computed: {first_line}") from error
+
+    def _require_source(self) -> None:
+        """Raise HopelessError if rows are lost that Dask cannot load again."""
+        for code in self.fit.codes:
+            if code is None or code.status != "cancelled":
+                continue
+            try:
+                code.result(timeout=_POLL)
+            except Exception as error:  # of a class that Dask has in some versions only
+                if "lost dependencies" in str(error):
+                    raise HopelessError(
+                        "a worker died, and Dask cannot compute again the partitions that it held, because they were "
+                        "sent there and have no other source. Load them again, from files for example.",
+                        LostRowsError,
+                    ) from error
 
     def end(self) -> None:
         """Let the workers forget what they hold; parts that wait for others are ended."""

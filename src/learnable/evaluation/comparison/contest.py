@@ -21,6 +21,7 @@ from ...core.errors import DataError, ParameterError
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, one_of_each_first, short_names, stops_early, wants_dense
 from .clock import Clock, OutOfTimeError, came_further, cut_early, cut_notes, part_missing
+from .cluster import folds_on
 from .columns import periods
 from .finish import Finish
 from .leaderboard import fill_row, rank_rows
@@ -91,6 +92,7 @@ def compare(
     clock: Clock | None = None,
     server: Server | None = None,
     on_event: Callable[[Event], None] | None = None,
+    client: Any = None,
 ) -> ComparisonRecord:
     """Compare models on a table.
 
@@ -146,6 +148,8 @@ def compare(
     on_event : callable, optional
         Called with a dict for everything that happens: `"kind"` is "data", "plan", "stage", "compiling", "start",
         "fold", "finish", "ranked" or "aside" (what the winner says of every row set aside).
+    client : distributed.Client or True, optional
+        A Dask cluster, or the one in use, on which the folds of each model run side by side; the scores are the same.
 
     Returns
     -------
@@ -208,7 +212,7 @@ def compare(
     emit({"kind": "data", "data": problem.data, "notes": problem.notes})
     with temporary_folder() as folder:
         race = _Comparison(
-            folder, server, problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
+            folder, folds_on(client, server), problem, candidates, measure, folds, seed, memory, clock, emit, ahead,
             tune=tune, cost=prices, lopsided=lopsided,
         )  # fmt: skip
         return shown(race.run(model_file, command, lines))
@@ -511,15 +515,9 @@ class _Comparison:
         return lambda message: self.emit({"kind": "fold", "score": message["test"][self.measure.name]} | event)
 
     def do(
-        self,
-        function: str,
-        *,
-        seconds: float | None,
-        on_message: Callable[[Any], None] | None = None,
-        budget: float | None = None,
-        preparing: float = 0.0,
-        **arguments: Any,
-    ) -> Outcome:
+        self, function: str, *, seconds: float | None, on_message: Callable[[Any], None] | None = None,
+        budget: float | None = None, preparing: float = 0.0, **arguments: Any,
+    ) -> Outcome:  # fmt: skip
         """Run a job of this package on the shared folder; `budget` tells the job itself how long it may take."""
         job: dict[str, Any] = {
             "function": f"learnable.evaluation.comparison.{function}",

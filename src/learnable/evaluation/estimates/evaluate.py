@@ -23,6 +23,7 @@ from sklearn.base import is_classifier
 from ...core.declare import RANDOM_STATE, Boolean, Number, check_parameters
 from ...core.errors import DataError, LearnableError, ParameterError
 from ...core.estimator import Certificate
+from ...data.dask_tasks import client_of
 from ...data.rows import RowTable, read_rows
 from ...meta.folds import (
     FoldScore,
@@ -213,6 +214,7 @@ def evaluate(
     bounds: tuple[float, float] | None = None,
     train_scores: bool = True,
     random_state: Any = 0,
+    client: Any = None,
 ) -> RiskEstimate:
     """Estimate a model's score on rows it has not seen, with a confidence interval.
 
@@ -250,6 +252,9 @@ def evaluate(
         Whether to score the training rows as well.
     random_state : int, Generator, RandomState or None
         Where the cuts come from.
+    client : distributed.Client or True, optional
+        A Dask cluster, or the one in use: folds then are fitted side by side by its workers, which each get a copy of
+        the table. Everything but the times is the same.
 
     Returns
     -------
@@ -285,6 +290,7 @@ def evaluate(
     check_parameters(owner, given, rules)
     if isinstance(scheme, str) and scheme not in SCHEMES:
         raise ParameterError(f"{owner}: scheme must be one of {', '.join(map(repr, SCHEMES))}; got {scheme!r}.")
+    cluster = client_of(owner, client)
     table = read_rows(owner, X, y, sample_weight, groups=groups, time=time)
     scorer, metric = scorer_of(owner, model, scoring)
     if isinstance(scheme, str) and scheme in BOOTSTRAPS:
@@ -296,7 +302,7 @@ def evaluate(
     if isinstance(scheme, str) and scheme == "holdout":
         return _hold_out(owner, model, table, scorer, metric, share, level, bounds, train_scores, random_state)
     splits, name = splits_for(owner, model, table, scheme, n_splits, repeats, random_state)
-    found = cross_score(owner, model, table, splits, scorer, train_scores=train_scores)
+    found = cross_score(owner, model, table, splits, scorer, train_scores=train_scores, client=cluster)
     words = name if name == "given splits" else _words(name, n_splits, repeats)
     return fold_estimate(found, splits, metric, words, level)
 

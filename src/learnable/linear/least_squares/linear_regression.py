@@ -82,7 +82,7 @@ class LinearRegression(LeastSquaresModel):
     )
     certificate_: Certificate = fitted("Certificate", "Relative residual of the normal equations.")
 
-    _door = staticmethod(door(target="numeric", multi_output=True))
+    _door = staticmethod(door(target="numeric", multi_output=True, several_on_dask=True))
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         blocks = table.blocks

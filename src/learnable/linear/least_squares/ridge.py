@@ -217,7 +217,7 @@ class Ridge(LeastSquaresModel):
         "`closed-form` residual, or `gap` of an iterative method. `bound` is the proven relative suboptimality.",
     )
 
-    _door = staticmethod(door(target="numeric", multi_output=True))
+    _door = staticmethod(door(target="numeric", multi_output=True, several_on_dask=True))
     _flattens_one_column = True
     _remedy = "raise max_iter or max_seconds, or scale the columns of X"
 
@@ -235,7 +235,7 @@ class Ridge(LeastSquaresModel):
         for targets in groups:
             blocks = table.blocks
             alpha = float(alphas[targets[0]])
-            if len(targets) < n_targets:
+            if len(targets) < n_targets and table.in_memory:
                 blocks = Blocks([Part(table.X, table.y[:, targets], table.weight)])
             fits.append(self._solve(blocks, alpha, run))
             if is_single(table):
@@ -245,8 +245,9 @@ class Ridge(LeastSquaresModel):
         coef = np.empty((table.n_columns, n_targets))
         intercept = np.empty(n_targets)
         for targets, fit in zip(groups, kept if single else fits, strict=True):
-            coef[:, targets] = fit.coef
-            intercept[targets] = fit.intercept
+            own = slice(None) if fit.coef.shape[1] == len(targets) else targets  # on Dask all targets are solved
+            coef[:, targets] = fit.coef[:, own]
+            intercept[targets] = fit.intercept[own]
         certificates = [self._certificate_of(fit, single) for fit in (kept if single else fits)]
         self._set_coefficients(coef, intercept, table.y_shape, single=single)
         worst = max(certificates, key=lambda certificate: certificate.value / certificate.tolerance)

@@ -39,16 +39,18 @@ from ...meta.binary import is_routing
 from ...solvers.systems.least_squares import compress, compressed_fit, dense_rows, gram_fit, least_squares
 from ...solvers.systems.moments import (
     CLOSED_FORM_TOLERANCE,
+    FoldMoments,
     Moments,
     add_in_place,
     centred_moments,
+    fold_moments,
     relative_residual,
     residual_sums,
     targets_of,
 )
 from ...solvers.systems.orthogonal import LinearFit
 from ..base import LinearRegressorModel
-from ..choosing import ChoosingModel, Metadata, accepted
+from ..choosing import ChoosingModel, Metadata, accepted, bounds_of_folds
 from .ridge import ENORMOUS, Ridge, RidgeSpectrum, extreme_exponent, ridge_spectrum
 
 Array = NDArray[np.float64]
@@ -173,15 +175,23 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, ChoosingModel, Linea
 
     def _fit_by_sweeps(self, table: Table, alphas: Array) -> Certificate:
         """Choose and fit without ever having all rows in memory."""
-        if self.cv is not None or self.scoring is not None or self.store_cv_results:
+        on_folds = self.cv is not None
+        if self.scoring is not None or self.store_cv_results or (on_folds and self._own_metric != "r2"):
             raise ParameterError(
-                "RidgeCV: cv, scoring and store_cv_results need all rows in memory; with files and Dask use "
-                "criterion='loo' or 'gcv', or read the table and pass a dataframe."
+                f"{type(self).__name__}: scoring, store_cv_results and, of a classifier, cv need all rows in memory; "
+                "with files and Dask use criterion='loo' or 'gcv', or read the table and pass a dataframe."
             )
         blocks = table.blocks
         free = self.fit_intercept
-        moments = centred_moments(blocks, intercept=free, n_jobs=self.n_jobs)
-        path = -swept_criterion(blocks, moments, alphas, criterion=self.criterion, intercept=free, n_jobs=self.n_jobs)
+        if on_folds:
+            bounds = bounds_of_folds(type(self).__name__, self.cv, table.n_rows)
+            folds = fold_moments(blocks, bounds, intercept=free, n_jobs=self.n_jobs)
+            moments = folds.whole
+            path = fold_scores(folds, alphas, intercept=free)
+        else:
+            moments = centred_moments(blocks, intercept=free, n_jobs=self.n_jobs)
+            criterion = self.criterion
+            path = -swept_criterion(blocks, moments, alphas, criterion=criterion, intercept=free, n_jobs=self.n_jobs)
         best = int(np.argmax(path))
         self.alpha_ = alphas[best]
         self.best_score_ = path[best]
@@ -415,6 +425,24 @@ class _Basis(NamedTuple):
     y_mean: Array
     x_exponent: int = 0  #: rows are X·2^−x_exponent
     y_exponent: int = 0
+
+
+def fold_scores(folds: FoldMoments, alphas: Array, *, intercept: bool) -> Array:
+    """Return the mean R² over the folds for every α, from the moments of the folds alone."""
+    total = np.zeros(len(alphas))
+    for train, test, y_mean in zip(folds.outside, folds.inside, folds.y_means, strict=True):
+        with one_thread_blas():
+            s, V = np.linalg.eigh(train.gram)
+            W = V @ ((V.T @ train.cross) / (np.maximum(s, 0.0)[:, None] + alphas))
+            spread = test.y_square - 2.0 * (W * test.cross).sum(axis=0) + (W * (test.gram @ W)).sum(axis=0)
+            around = test.y_square
+            if intercept:
+                offset = (test.y_mean - train.y_mean) - (test.x_mean - train.x_mean) @ W
+                spread = spread + test.weight * offset**2
+            else:  # R² compares with the mean also where the model has none
+                around = around - test.weight * y_mean**2
+        total += 1.0 - spread / around
+    return total / len(folds.inside)
 
 
 def swept_criterion(

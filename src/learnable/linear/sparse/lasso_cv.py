@@ -48,9 +48,10 @@ from ...core.threads import resolve_n_jobs
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door
 from ...meta.selection import standard_errors, within_one_error
-from ...solvers.composite.working_set import SparseFit, WorkingSet, design_of
+from ...solvers.composite.working_set import MomentDesign, SparseFit, WorkingSet, design_of
+from ...solvers.systems.moments import Moments, fold_moments
 from ..base import is_single
-from ..choosing import ChoosingModel, Shares
+from ..choosing import ChoosingModel, Shares, bounds_of_folds
 from ..least_squares.ridge_cv import row_order
 from .elastic_net import (
     PRECOMPUTE,
@@ -337,19 +338,27 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__
-        table.require_memory(f"{owner}: cross-validation needs the rows in memory; use {owner[:-2]} or read the table.")
-        design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+        splits: list[Any]
+        design: Any
+        if table.in_memory:
+            design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            splits = [(fold.train, fold.test) for fold in self._folds(table, run, self._metadata(table))]
+        else:
+            bounds = bounds_of_folds(owner, self.cv, table.n_rows)
+            moments = fold_moments(table.blocks, bounds, intercept=self.fit_intercept, n_jobs=self.n_jobs)
+            design = MomentDesign(moments.whole)
+            splits = list(zip(moments.outside, moments.inside, strict=True))
         refuse_overflow(owner, design)
         ratios = np.atleast_1d(np.asarray(self.l1_ratio, dtype=np.float64))
         grids = [alpha_grid(owner, design, ratio, self.eps, self.alphas, self.positive) for ratio in ratios.tolist()]
-        splits = self._folds(table, run, self._metadata(table))
-        tasks = [(number, fold.train, fold.test) for number in range(len(ratios)) for fold in splits]
+        tasks = [(number, train, test) for number in range(len(ratios)) for train, test in splits]
         shares = Shares(run, self.max_seconds, len(tasks), resolve_n_jobs(self.n_jobs))
 
         def errors(task: tuple[int, Any, Any]) -> list[Array]:
             number, train, test = task
             is_over = shares.begin()
-            return [self._fold_errors(table, grids[number], float(ratios[number]), train, test, is_over)]
+            judge = self._fold_errors if table.in_memory else self._moment_errors
+            return [judge(table, grids[number], float(ratios[number]), train, test, is_over)]
 
         found = map_reduce(tasks, errors, lambda a, b: a + b, n_jobs=self.n_jobs)
         mse = np.array(found).reshape(len(ratios), len(splits), -1).transpose(0, 2, 1)
@@ -377,7 +386,7 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
             self.intercept_ = np.zeros(table.y_shape)
         self.n_iter_ = max(1, fit.n_iter)
         self.dual_gap_ = fit.gap.gap / design.weight
-        self.row_order_ = row_order(table)
+        self.row_order_ = row_order(table) if table.in_memory else 0
         return Certificate("gap", fit.value, self.tol, fit.value, self.n_iter_)
 
     def _choose(self, mse: Array) -> tuple[int, int]:
@@ -412,6 +421,42 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
         weight = table.weight
         part = Part(table.X[train], table.y[train], None if weight is None else weight[train])
         design: Any = design_of(Blocks([part]), intercept=self.fit_intercept, n_jobs=1, n_looks=len(alphas))
+
+        def judge(W: Array, n_fits: int) -> Array:
+            n_targets = W.shape[1] // n_fits
+            level = np.tile(design.y_mean, n_fits) - design.x_mean @ W
+            truth = np.tile(table.y[test].reshape(-1, n_targets), n_fits)
+            residual = truth - (table.X[test] @ W + level)
+            return np.asarray(np.average(residual**2, axis=0, weights=None if weight is None else weight[test]))
+
+        return self._path_errors(design, alphas, l1_ratio, is_over, judge)
+
+    def _moment_errors(
+        self, table: Table, alphas: Array, l1_ratio: float, train: Moments, test: Moments, is_over: Callable[[], bool]
+    ) -> Array:
+        """Do the same for folds of which only the moments are known."""
+        design = MomentDesign(train)
+
+        def judge(W: Array, n_fits: int) -> Array:
+            level = np.tile(train.y_mean, n_fits) - train.x_mean @ W
+            cross = np.tile(test.cross, n_fits)
+            spread = np.tile(test.y_square, n_fits) - 2.0 * (W * cross).sum(axis=0) + (W * (test.gram @ W)).sum(axis=0)
+            if not self.fit_intercept:  # moments about zero
+                return np.asarray(np.maximum(spread, 0.0) / test.weight)
+            offset = np.tile(test.y_mean, n_fits) - level - test.x_mean @ W
+            return np.asarray(np.maximum(spread, 0.0) / test.weight + offset**2)
+
+        return self._path_errors(design, alphas, l1_ratio, is_over, judge)
+
+    def _path_errors(
+        self,
+        design: Any,
+        alphas: Array,
+        l1_ratio: float,
+        is_over: Callable[[], bool],
+        judge: Callable[[Array, int], Array],
+    ) -> Array:
+        """Return the mean over the targets of the errors that `judge` finds for every α."""
         tol = max(_FOLD * self.tol, min(self.tol, _FINEST))
         errors = np.full(len(alphas), np.inf)  # of those for which there was no time
         steps = (slice(_STRIDE - 1, None, _STRIDE), slice(None)) if self.max_seconds is not None else (slice(None),)
@@ -421,13 +466,9 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
                 progress=lambda iteration, value: is_over(), exact=False,
             )  # fmt: skip
             if fits:
-                n_targets = fits[0].W.shape[1]
                 W = np.column_stack([fit.W for fit in fits])  # the targets of one α stand side by side
-                level = np.tile(design.y_mean, len(fits)) - design.x_mean @ W
-                truth = np.tile(table.y[test].reshape(-1, n_targets), len(fits))
-                residual = truth - (table.X[test] @ W + level)
-                found = np.average(residual**2, axis=0, weights=None if weight is None else weight[test])
-                errors[np.arange(len(alphas))[step][: len(fits)]] = found.reshape(-1, n_targets).mean(axis=1)
+                found = judge(W, len(fits)).reshape(len(fits), -1).mean(axis=1)
+                errors[np.arange(len(alphas))[step][: len(fits)]] = found
         return errors
 
 

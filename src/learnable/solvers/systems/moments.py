@@ -171,8 +171,22 @@ def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | Non
         x_shift = x_shift + offset[:d]  # the first block was not like the others: once more, about the true mean
         if not np.isfinite(x_shift).all():
             break
+    return moments_about(products, blocks.n_rows, x_shift, y_shift, intercept)
+
+
+def moments_about(products: Array, n_rows: int, x_shift: Array, y_shift: Array, intercept: bool) -> Moments:
+    """Return the moments that sums of products of moved rows, as `dense_products` has them, stand for."""
+    d = len(x_shift)
+    weight = products[0, 0]
+    sums = products[0, 1:]
+    square = products[1:, 1:]
+    offset = np.zeros_like(sums)
+    if intercept:
+        with np.errstate(over="ignore", invalid="ignore"):
+            offset = sums / weight
+            square = square - weight * np.outer(offset, offset)
     return Moments(
-        blocks.n_rows,
+        n_rows,
         float(weight),
         x_shift + offset[:d],
         y_shift + offset[d:],
@@ -180,6 +194,65 @@ def centred_moments(blocks: Blocks, *, intercept: bool = True, n_jobs: int | Non
         square[:d, d:],
         np.diag(square)[d:].copy(),
     )
+
+
+class FoldMoments(NamedTuple):
+    """Moments of all rows, and of the rows in and out of each fold."""
+
+    whole: Moments
+    inside: list[Moments]
+    outside: list[Moments]
+    y_means: list[Array]  #: of the rows in each fold, whether or not the moments are about the means
+
+
+def fold_moments(
+    blocks: Any, bounds: NDArray[np.int64], *, intercept: bool = True, n_jobs: int | None = None
+) -> FoldMoments:
+    """Return the moments of folds in one pass; fold k has the rows bounds[k] … bounds[k + 1] − 1."""
+    first = blocks.head()
+    x_shift = provisional_mean(first.X[:_FIRST_ROWS]) if intercept else np.zeros(blocks.n_columns)
+    targets = targets_of(first)[:_FIRST_ROWS]
+    y_shift = provisional_mean(targets) if intercept else np.zeros(targets.shape[1])
+    heights = np.diff(bounds)
+    n_rows = int(heights.sum())
+    if blocks.n_rows != n_rows:  # counting them, blocks that lie elsewhere learn where they begin
+        raise ValueError("the folds must hold all rows")
+    for attempt in range(2):
+        statistic = partial(_fold_products, bounds=bounds, x_shift=x_shift, y_shift=y_shift)
+        sums: dict[int, Array] = map_reduce(blocks, statistic, _add_folds, n_jobs=n_jobs)
+        total = np.sum([sums[k] for k in sorted(sums)], axis=0)
+        about = partial(moments_about, x_shift=x_shift, y_shift=y_shift, intercept=intercept)
+        whole = about(total, n_rows)
+        moved = whole.weight * (whole.x_mean - x_shift) ** 2
+        if attempt or not intercept or not (moved > _MOST_CANCELLATION * np.diag(whole.gram)).any():
+            break
+        x_shift = whole.x_mean  # the first rows were not like the others: once more, about the true mean
+    inside = [about(sums[k], int(height)) for k, height in enumerate(heights)]
+    others = [np.sum([sums[j] for j in sorted(sums) if j != k], axis=0) for k in range(len(heights))]
+    outside = [about(products, n_rows - int(height)) for products, height in zip(others, heights, strict=True)]
+    d = blocks.n_columns
+    y_means = [y_shift + sums[k][0, d + 1 :] / sums[k][0, 0] for k in range(len(heights))]
+    return FoldMoments(whole, inside, outside, y_means)
+
+
+def _fold_products(block: Block, bounds: NDArray[np.int64], x_shift: Array, y_shift: Array) -> dict[int, Array]:
+    """Return the products of the rows of a block, by fold."""
+    found = {}
+    end = block.start + block.X.shape[0]
+    for k in range(len(bounds) - 1):
+        own = slice(max(0, int(bounds[k]) - block.start), min(end, int(bounds[k + 1])) - block.start)
+        if own.start < own.stop:
+            y = None if block.y is None else block.y[own]
+            weight = None if block.weight is None else block.weight[own]
+            part = Block(block.X[own], y, weight, block.start + own.start)
+            found[k] = dense_products(part, x_shift, y_shift)
+    return found
+
+
+def _add_folds(a: dict[int, Array], b: dict[int, Array]) -> dict[int, Array]:
+    for k, products in b.items():
+        a[k] = products if k not in a else add_in_place(a[k], products)
+    return a
 
 
 def add_in_place(a: Array, b: Array) -> Array:

@@ -84,6 +84,7 @@ def grow(
     seed: int = 0,
     n_threads: int = 1,
     stop: NDArray[np.int64] | None = None,
+    whole: float | None = None,
 ) -> Grown:
     """Grow one tree.
 
@@ -103,6 +104,8 @@ def grow(
         Threads over columns. Calls may run concurrently; they share nothing that is written.
     stop : (1,) int64 or None
         A flag; once it is not zero, GrowthStopped is raised.
+    whole : float or None
+        Weight of which a split's fall of impurity is a share; None: of all rows. For a node of a larger tree, on codes.
 
     Returns
     -------
@@ -119,6 +122,8 @@ def grow(
             raise GrowthStopped
         return Grown(*found)
     space = Workspace(columns, target, rule, used, n_threads, flag)
+    if whole is not None:
+        space.limits = space.limits._replace(whole=whole)
     nodes = NodeStore(target.width)
     batch = nodes.add_root(len(used), seed)
     while len(batch):
