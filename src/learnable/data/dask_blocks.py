@@ -25,6 +25,7 @@ from ..core.threads import one_thread_blas
 from .arrays import as_numbers
 from .blocks import Block, Blocks, Part
 from .dask_kept import KeptParts, cancel, run_on_groups
+from .dask_posts import PostLostError, at_posts
 from .door import encode_classes, require_target
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .frames import listed, open_frame, read_frame, read_series
@@ -97,7 +98,7 @@ class Reader:
         return Part(X, y, weight)
 
     def features(self, raw: Any, number: int) -> NDArray[np.float64]:
-        """Return the features of a partition as C-contiguous float64."""
+        """Return the features of a partition as C-contiguous float64; what came over a network may not be aligned."""
         if self.names is None:
             prepared = raw if self.prepare is None else self.prepare(np.asarray(raw))
             values = as_numbers(self.owner, np.asarray(prepared), "X")
@@ -109,7 +110,7 @@ class Reader:
                 frame = open_frame(self.owner, self.prepare(frame.to_native()))
             values = read_frame(self.owner, frame)
             values = values.toarray() if hasattr(values, "toarray") else values
-        return np.ascontiguousarray(values, dtype=np.float64)
+        return np.require(values, np.float64, ["C", "ALIGNED"])
 
     def select(self, raw: Any, number: int) -> Any:
         """Return the features of a partition as a frame."""
@@ -211,8 +212,14 @@ class DaskBlocks(ExternalBlocks):
             yield from run_on_partitions(self.owner, partial(_read_and_sum, self.read, work), self.parts, self._starts)
             return
         with _told(self.owner, client) as gone:
-            wait_for = partial(_result, client, gone=gone)
-            yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES)
+            n_done = 0
+            try:
+                for found in at_posts(client, self._kept, work, self._starts):
+                    yield found
+                    n_done += 1
+            except PostLostError:
+                wait_for = partial(_result, client, gone=gone)
+                yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES, n_done)
 
     def _keeps(self, client: Any) -> bool:
         sums = self.scanned()
