@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial, reduce
 from itertools import islice
 from typing import Any
@@ -36,6 +37,7 @@ _POLL = 0.5
 #: Errors by which Dask says that futures, or the connection, are no more.
 _GONE = ("FutureCancelledError", "FuturesCancelledError", "CancelledError", "CommClosedError", "TimeoutError")
 _GONE_REASONS = ("restart", "connection-lost", "client-closed", "connection lost")
+_WHOLE = 2**62  # rows of a block: more than any partition has
 _RETRIES = 3  # of a partition whose worker died or whose file could not be read
 
 
@@ -169,6 +171,8 @@ class DaskBlocks(ExternalBlocks):
         Weights of the classes.
     """
 
+    in_partitions = True
+
     def __init__(
         self, parts: list[Any], read: Reader, n_columns: int, of_class: NDArray[np.float64] | None = None
     ) -> None:
@@ -192,6 +196,13 @@ class DaskBlocks(ExternalBlocks):
         other.sums = self.scanned()
         other._starts = self._starts
         other._kept = self._kept
+        return other
+
+    def by_partition(self) -> DaskBlocks:
+        """Return the same rows with one block for each partition."""
+        other = copy(self)
+        other.sums = self.scanned()
+        other.rows = _WHOLE
         return other
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
@@ -220,6 +231,11 @@ class DaskBlocks(ExternalBlocks):
             except PostLostError:
                 wait_for = partial(_result, client, gone=gone)
                 yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES, n_done)
+
+    def can_remember(self, n_bytes: float) -> bool:
+        """Tell whether rows stay on the workers, with room for so many bytes that passes leave for the next ones."""
+        client = current_client() if self.sums is not None else None
+        return client is not None and self._keeps(client) and self._kept.has_room(n_bytes)
 
     def _keeps(self, client: Any) -> bool:
         sums = self.scanned()

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 #: Share of the free memory of all workers that kept rows may take; the rest is for the sums and for the user's data.
 _SHARE = 0.5
+#: Share that they may take together with what tasks remember of them from one pass to the next.
+_SHARE_WITH_MEMORY = 0.7
 #: Bytes of sums that wait on the client for their turn, over all threads of the cluster.
 _WAITING_BYTES = 2**27
 
@@ -36,6 +38,7 @@ class KeptParts:
         self._workers: dict[str, int] = {}  # threads of each worker when the groups were made
         self._groups: list[Group] = []
         self.n_bytes = 0.0
+        self.free = 0.0  # bytes that the workers had when it was decided
         self.n_passes = 0  # over kept rows
         self.posts: Any = None  # tasks that stand by (`dask_posts.py`), once there are some
         self.n_lost = 0  # times that they were lost
@@ -44,10 +47,15 @@ class KeptParts:
         """Tell whether the partitions are kept; `load` starts to compute them, and returns their futures."""
         if self.futures is None and not self.refused:
             self.n_bytes = n_bytes
-            self.refused = n_bytes > _SHARE * free_memory(client)
+            self.free = free_memory(client)
+            self.refused = n_bytes > _SHARE * self.free
             if not self.refused:
                 self.futures = load()
         return self.futures is not None
+
+    def has_room(self, n_bytes: float) -> bool:
+        """Tell whether tasks may remember so many bytes more."""
+        return self.futures is not None and self.n_bytes + n_bytes <= _SHARE_WITH_MEMORY * self.free
 
     def groups(self, client: Any) -> list[Group]:
         """Return who sums what; made again when workers came or went."""

@@ -58,6 +58,7 @@ class ExternalBlocks:
     """
 
     in_memory = False
+    in_partitions = False  #: whether those who hold rows may remember something of them from one pass to the next
     sparse = False
     missing = False  #: whether NaN is let pass
     infinite = False  #: whether infinity is let pass

@@ -276,6 +276,14 @@ class BoundedLloyd(Lloyd):
         return int(counts[costs.argmin()])
 
 
+def far_rows(block: Any, centres: Array) -> Farthest:
+    """Return the rows of a block that are farthest from their centres."""
+    labels, squares = nearest_centres(block.X, centres)
+    far = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
+    weight = np.ones(len(far)) if block.weight is None else block.weight[far]
+    return Farthest(squares[far], block.X[far], labels[far], weight)
+
+
 def cluster(X: Array, K: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return K centres and each row's: one climb from k-means++ over a few thousand rows, where other models start."""
     unit = unit_of(largest_entry(X))
