@@ -84,6 +84,7 @@ class Blocks:
     """
 
     in_memory = True
+    in_partitions = False
     by_columns: Any = None
     _only: Block | None = None  # the block of a table that has one: cut once, since small fits ask for it many times
 

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial, reduce
 from itertools import islice
 from typing import Any
@@ -25,6 +26,7 @@ from ..core.threads import one_thread_blas
 from .arrays import as_numbers
 from .blocks import Block, Blocks, Part
 from .dask_kept import KeptParts, cancel, run_on_groups
+from .dask_posts import PostLostError, at_posts
 from .door import encode_classes, require_target
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
 from .frames import listed, open_frame, read_frame, read_series
@@ -35,6 +37,7 @@ _POLL = 0.5
 #: Errors by which Dask says that futures, or the connection, are no more.
 _GONE = ("FutureCancelledError", "FuturesCancelledError", "CancelledError", "CommClosedError", "TimeoutError")
 _GONE_REASONS = ("restart", "connection-lost", "client-closed", "connection lost")
+_WHOLE = 2**62  # rows of a block: more than any partition has
 _RETRIES = 3  # of a partition whose worker died or whose file could not be read
 
 
@@ -97,7 +100,7 @@ class Reader:
         return Part(X, y, weight)
 
     def features(self, raw: Any, number: int) -> NDArray[np.float64]:
-        """Return the features of a partition as C-contiguous float64."""
+        """Return the features of a partition as C-contiguous float64; what came over a network may not be aligned."""
         if self.names is None:
             prepared = raw if self.prepare is None else self.prepare(np.asarray(raw))
             values = as_numbers(self.owner, np.asarray(prepared), "X")
@@ -109,7 +112,7 @@ class Reader:
                 frame = open_frame(self.owner, self.prepare(frame.to_native()))
             values = read_frame(self.owner, frame)
             values = values.toarray() if hasattr(values, "toarray") else values
-        return np.ascontiguousarray(values, dtype=np.float64)
+        return np.require(values, np.float64, ["C", "ALIGNED"])
 
     def select(self, raw: Any, number: int) -> Any:
         """Return the features of a partition as a frame."""
@@ -168,6 +171,8 @@ class DaskBlocks(ExternalBlocks):
         Weights of the classes.
     """
 
+    in_partitions = True
+
     def __init__(
         self, parts: list[Any], read: Reader, n_columns: int, of_class: NDArray[np.float64] | None = None
     ) -> None:
@@ -193,6 +198,13 @@ class DaskBlocks(ExternalBlocks):
         other._kept = self._kept
         return other
 
+    def by_partition(self) -> DaskBlocks:
+        """Return the same rows with one block for each partition."""
+        other = copy(self)
+        other.sums = self.scanned()
+        other.rows = _WHOLE
+        return other
+
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
         total: list[Any] = []
         heights = [0]
@@ -211,8 +223,19 @@ class DaskBlocks(ExternalBlocks):
             yield from run_on_partitions(self.owner, partial(_read_and_sum, self.read, work), self.parts, self._starts)
             return
         with _told(self.owner, client) as gone:
-            wait_for = partial(_result, client, gone=gone)
-            yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES)
+            n_done = 0
+            try:
+                for found in at_posts(client, self._kept, work, self._starts):
+                    yield found
+                    n_done += 1
+            except PostLostError:
+                wait_for = partial(_result, client, gone=gone)
+                yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES, n_done)
+
+    def can_remember(self, n_bytes: float) -> bool:
+        """Tell whether rows stay on the workers, with room for so many bytes that passes leave for the next ones."""
+        client = current_client() if self.sums is not None else None
+        return client is not None and self._keeps(client) and self._kept.has_room(n_bytes)
 
     def _keeps(self, client: Any) -> bool:
         sums = self.scanned()

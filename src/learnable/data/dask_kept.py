@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 #: Share of the free memory of all workers that kept rows may take; the rest is for the sums and for the user's data.
 _SHARE = 0.5
+#: Share that they may take together with what tasks remember of them from one pass to the next.
+_SHARE_WITH_MEMORY = 0.7
 #: Bytes of sums that wait on the client for their turn, over all threads of the cluster.
 _WAITING_BYTES = 2**27
 
@@ -35,14 +37,25 @@ class KeptParts:
         self.refused = False  # whether there was no room
         self._workers: dict[str, int] = {}  # threads of each worker when the groups were made
         self._groups: list[Group] = []
+        self.n_bytes = 0.0
+        self.free = 0.0  # bytes that the workers had when it was decided
+        self.n_passes = 0  # over kept rows
+        self.posts: Any = None  # tasks that stand by (`dask_posts.py`), once there are some
+        self.n_lost = 0  # times that they were lost
 
     def keep(self, client: Any, load: Callable[[], list[Any]], n_bytes: float) -> bool:
         """Tell whether the partitions are kept; `load` starts to compute them, and returns their futures."""
         if self.futures is None and not self.refused:
-            self.refused = n_bytes > _SHARE * free_memory(client)
+            self.n_bytes = n_bytes
+            self.free = free_memory(client)
+            self.refused = n_bytes > _SHARE * self.free
             if not self.refused:
                 self.futures = load()
         return self.futures is not None
+
+    def has_room(self, n_bytes: float) -> bool:
+        """Tell whether tasks may remember so many bytes more."""
+        return self.futures is not None and self.n_bytes + n_bytes <= _SHARE_WITH_MEMORY * self.free
 
     def groups(self, client: Any) -> list[Group]:
         """Return who sums what; made again when workers came or went."""
@@ -61,6 +74,7 @@ class KeptParts:
     def forget(self) -> None:
         """Let the partitions go."""
         self.futures = None
+        self.posts = None
 
 
 def share_out(homes: list[str], threads: dict[str, int]) -> list[Group]:
@@ -111,6 +125,7 @@ def run_on_groups(
     starts: list[int],
     result_of: Callable[[Any], Any],
     retries: int,
+    first: int = 0,
 ) -> Iterator[Any]:
     """Yield `work(part, number, start)` in the order of the partitions, summed by groups.
 
@@ -128,6 +143,8 @@ def run_on_groups(
         Waits for a future.
     retries : int
         Of a task that failed.
+    first : int
+        Partition from which on results are wanted.
     """
     futures = kept.futures or []
     groups = kept.groups(client)
@@ -138,12 +155,13 @@ def run_on_groups(
         places = [(number, starts[number]) for number in numbers]
         return client.submit(sum_group, work, parts, places, room, pure=False, retries=retries)
 
-    todo = {place: group.numbers for place, group in enumerate(groups)}
+    wanted = [[number for number in group.numbers if number >= first] for group in groups]
+    todo = {place: numbers for place, numbers in enumerate(wanted) if numbers}
     running = {place: submit(numbers) for place, numbers in todo.items()}
-    owner_of = {number: place for place, group in enumerate(groups) for number in group.numbers}
+    owner_of = {number: place for place, numbers in todo.items() for number in numbers}
     waiting: dict[int, Any] = {}
     try:
-        for number in range(len(futures)):
+        for number in range(first, len(futures)):
             place = owner_of[number]
             while number not in waiting:
                 found = result_of(running.pop(place))

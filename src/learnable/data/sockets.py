@@ -11,6 +11,7 @@ import hmac
 import socket
 import struct
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -80,11 +81,11 @@ class SocketWorld(World):
                 except TimeoutError:
                     continue
                 peer.settimeout(5.0)
-                said, rank = _HELLO.unpack(_receive(peer, bytearray(_HELLO.size)))
+                said, rank = _HELLO.unpack(receive(peer, bytearray(_HELLO.size)))
                 if not hmac.compare_digest(said, secret) or not 0 < rank < self.size or rank in found:
                     peer.close()
                     continue
-                found[rank] = _prepared(peer)
+                found[rank] = prepared(peer)
         return [found[rank] for rank in sorted(found)]
 
     def _join(self, address: tuple[str, int], secret: bytes) -> socket.socket:
@@ -98,7 +99,7 @@ class SocketWorld(World):
                     raise
                 time.sleep(0.05)
         peer.sendall(_HELLO.pack(secret, self.rank))
-        return _prepared(peer)
+        return prepared(peer)
 
     def close(self) -> None:
         """End the talk; parts that wait for this one are ended too."""
@@ -154,28 +155,35 @@ class SocketWorld(World):
     def _fetch(self, peer: socket.socket, like: NDArray[Any]) -> NDArray[Any]:
         out = np.empty(like.shape, like.dtype)
         try:
-            (size,) = _LENGTH.unpack(_receive(peer, bytearray(_LENGTH.size)))
+            (size,) = _LENGTH.unpack(receive(peer, bytearray(_LENGTH.size)))
             if size != out.nbytes:
                 raise PartLostError(f"a part sent {size} bytes where {out.nbytes} were to come")
-            _receive(peer, out.reshape(-1).view(np.uint8).data)
+            receive(peer, out.reshape(-1).view(np.uint8).data)
         except OSError as error:
             raise PartLostError(str(error)) from error
         return out
 
 
-def _prepared(peer: socket.socket) -> socket.socket:
+def prepared(peer: socket.socket) -> socket.socket:
+    """Return a socket that waits as long as it takes and sends small messages at once."""
     peer.settimeout(None)
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return peer
 
 
-def _receive(peer: socket.socket, buffer: Any) -> Any:
-    """Fill a buffer and return it."""
+def receive(peer: socket.socket, buffer: Any, waits: Callable[[], None] | None = None) -> Any:
+    """Fill a buffer and return it; `waits` is called whenever the socket's timeout passes, and raises to give up."""
     view = memoryview(buffer)
     at = 0
     while at < len(view):
-        got = peer.recv_into(view[at:])
+        try:
+            got = peer.recv_into(view[at:])
+        except TimeoutError:
+            if waits is None:
+                raise
+            waits()
+            continue
         if not got:
             raise ConnectionResetError("a part has closed its socket")
         at += got

@@ -58,6 +58,7 @@ from .lloyd import (
     nothing,
     plus_plus,
 )
+from .lloyd_parts import PartLloyd
 from .narration import VERBOSE, LloydNarrator
 from .oversampling import oversampled_start
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
@@ -221,11 +222,6 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         if not np.isfinite(centres).all():
             raise ParameterError(f"{owner}: init must be finite and of shape ({K}, {d}); got NaN or infinity.")
         return centres if callable(self.init) else np.ascontiguousarray(self._to_space(centres) * space.unit)
-
-    def _label_blocks(self, blocks: Any, centres: Array) -> tuple[Array, float, float]:
-        """Return labels, inertia, and what rounding may leave of it."""
-        found, inertia, rounding = map_reduce(blocks, partial(_labels, centres), _chain, n_jobs=self.n_jobs)
-        return np.concatenate(found), inertia, rounding
 
     def _set_labels(self, labels: Array, table: Table) -> None:
         n_distinct = len(np.unique(labels))
@@ -395,6 +391,12 @@ class _Summit(NamedTuple):
     rounding: float  #: what rounding of the centres may leave of it
 
 
+def _joined(first: EMResult[Array], second: EMResult[Array]) -> EMResult[Array]:
+    """Return the second of two climbs, which went on from where the first ended, with the way of both."""
+    history = np.concatenate([first.history[:-1], second.history])
+    return second._replace(history=np.maximum.accumulate(history), n_iter=first.n_iter + second.n_iter)
+
+
 class _Climber:
     """Lloyd from every start, one after the other.
 
@@ -412,6 +414,8 @@ class _Climber:
     def climb(self, starts: Iterator[Array]) -> _Summit:
         """Return the best result that the time allows."""
         space = self.space
+        if space.blocks.in_partitions:
+            return self._in_partitions(starts)
         dense = space.X is not None and not sp.issparse(space.X)
         if not dense or space.is_wide:
             return self._measured(self._best(starts, self._plain))
@@ -430,9 +434,41 @@ class _Climber:
         if inertia > 1e-5 * space.scatter or self.run.should_stop():
             return _Summit(best, labels.copy(), inertia, 0.0)
         polished = self._plain(best.parameters, max(2, self.model.max_iter - best.n_iter))
-        history = np.concatenate([best.history[:-1], polished.history])
-        n_iter = best.n_iter + polished.n_iter
-        return self._measured(polished._replace(history=np.maximum.accumulate(history), n_iter=n_iter))
+        return self._measured(_joined(best, polished))
+
+    def _in_partitions(self, starts: Iterator[Array]) -> _Summit:
+        """Return the best of climbs whose bounds stay with the rows."""
+        space = self.space
+        problem = PartLloyd(space, self.model.n_clusters)
+        options = self._options(1e-8 * space.scatter)
+        remembers = space.blocks.can_remember(problem.bytes_remembered)
+
+        def ascend(start: Array) -> EMResult[Array]:
+            problem.begin(remembers)
+            return em(problem, problem.blocks, [start], **options)
+
+        if remembers or self.model.max_seconds is not None:
+            best = self._one_by_one(starts, ascend)
+        else:  # one pass over the partitions serves all
+            self.narrator.begin()
+            best = em(problem, problem.blocks, list(starts), **options)
+        labels, inertia, rounding = self._labelled(
+            problem.blocks, partial(problem.labelled, centres=best.parameters), best
+        )
+        if inertia > 1e-5 * space.scatter or self.run.should_stop():
+            return _Summit(best, labels, inertia, rounding)
+        polished = self._plain(best.parameters, max(2, self.model.max_iter - best.n_iter))
+        return self._measured(_joined(best, polished))
+
+    def _labelled(
+        self, blocks: Any, statistic: Callable[..., Any], found: EMResult[Array]
+    ) -> tuple[Array, float, float]:
+        try:
+            labels, inertia, rounding = map_reduce(blocks, statistic, _chain, n_jobs=self.model.n_jobs)
+        except LostRowsError as error:
+            error.kept = found.parameters
+            raise
+        return np.concatenate(labels), inertia, rounding
 
     def in_single(self, found: EMResult[Array]) -> _Summit:
         """Return the result with its centres rounded to float32, measured there."""
@@ -443,9 +479,13 @@ class _Climber:
 
     def _best(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
         """Return the best of the climbs; no further one begins after the time is up."""
-        self.narrator.begin()
         if self.space.X is None and self.model.max_seconds is None:  # one pass over the files serves all
+            self.narrator.begin()
             return em(Lloyd(None, self.spherical), self.space.blocks, list(starts), **self._options(0.0))
+        return self._one_by_one(starts, ascend)
+
+    def _one_by_one(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
+        self.narrator.begin()
         best = ascend(next(starts))
         while not self.run.should_stop():
             start = next(starts, None)
@@ -461,11 +501,7 @@ class _Climber:
         return em(Lloyd(None, self.spherical), self.space.blocks, [start], **options)
 
     def _measured(self, found: EMResult[Array]) -> _Summit:
-        try:
-            return _Summit(found, *self.model._label_blocks(self.space.blocks, found.parameters))
-        except LostRowsError as error:
-            error.kept = found.parameters
-            raise
+        return _Summit(found, *self._labelled(self.space.blocks, partial(_labels, found.parameters), found))
 
     def _options(self, blur: float) -> dict[str, Any]:
         """Return what `em` is told; an inertia below `blur` is not known."""

@@ -18,6 +18,7 @@ References: S. Lloyd, IEEE Trans. Inf. Theory 28 (1982), 129–137; G. Hamerly, 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -117,6 +118,22 @@ class Lloyd:
         return 0.0
 
 
+class Scratch(threading.local):
+    """Arrays of each thread that are used again: a worker of Dask gives memory back to the system at once."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+
+    def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> Array:
+        """Return an array of this shape with any content."""
+        size = shape[0] * shape[1]
+        held = self.arrays.get(name)
+        if held is None or held.size < size:
+            held = np.empty(size, dtype)
+            self.arrays[name] = held
+        return held[:size].reshape(shape)
+
+
 class BoundedLloyd(Lloyd):
     """The same over dense rows in memory, with bounds that spare most distances.
 
@@ -147,6 +164,7 @@ class BoundedLloyd(Lloyd):
         self.bounds = np.empty((2, n))
         self.counts = np.zeros((len(self.parts), K))
         self.sums = np.zeros((len(self.parts), K, d))
+        self.scratch = Scratch()
         self._build_panel()
         self.passed: Array | None = None  # the centres of the last pass, which the bounds are about
 
@@ -172,17 +190,23 @@ class BoundedLloyd(Lloyd):
         state = RowState(
             self.labels[part], self.bounds[0, part], self.bounds[1, part], self.counts[number], self.sums[number]
         )
-        rows = np.empty((2, len(X)), np.int64)
+        rows = self.scratch("rows", (2, len(X)), np.int64)
         count = np.empty(2, np.int64)
         screen_rows(X, centres, state, self.motion, rows, count)
         panel = self.panel[part]
-        margin = self.margin_of * (self.squares[part] + self.longest) + 2.0**-100
+        squares = self.squares[part]
         for which, names in enumerate((self.everyone, self.movers)):
             doubtful = rows[which, : count[which]]
             extended = self.extended if which == 0 else self.extended[names]
             for some in _tiles(doubtful, len(names)):
-                scores = (panel[some] if len(doubtful) < len(X) else panel[some[0] : some[-1] + 1]) @ extended.T
-                tile = _tile(scores, names, margin[some], self.unit)
+                if len(doubtful) < len(X):
+                    mine = self.scratch("panel", (len(some), panel.shape[1]), np.float32)
+                    np.take(panel, some, axis=0, out=mine, mode="clip")
+                else:
+                    mine = panel[some[0] : some[-1] + 1]
+                scores = np.matmul(mine, extended.T, out=self.scratch("scores", (len(some), len(names)), np.float32))
+                margin = self.margin_of * (squares[some] + self.longest) + 2.0**-100
+                tile = _tile(scores, names, margin, self.unit)
                 assign_rows(tile, some, which == 1, X, centres, weight, self.origin, state)
         shifted = centres - self.origin
         counts = state.counts.copy()
@@ -275,6 +299,14 @@ class BoundedLloyd(Lloyd):
         beaten = np.searchsorted(apart, moves[counts])
         costs = beaten * (K + _OVERHEAD) + (doubtful - beaten) * (counts + _OVERHEAD)
         return int(counts[costs.argmin()])
+
+
+def far_rows(block: Any, centres: Array) -> Farthest:
+    """Return the rows of a block that are farthest from their centres."""
+    labels, squares = nearest_centres(block.X, centres)
+    far = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
+    weight = np.ones(len(far)) if block.weight is None else block.weight[far]
+    return Farthest(squares[far], block.X[far], labels[far], weight)
 
 
 def cluster(X: Array, K: int, rng: np.random.Generator) -> tuple[Array, Array]:

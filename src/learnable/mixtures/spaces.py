@@ -35,6 +35,8 @@ class Space(NamedTuple):
     scatter: float  #: Σ w‖x − mean‖²: the inertia of one cluster
     variance: float  #: mean variance of the columns
     is_wide: bool  #: whether a few far rows make up all of `scatter`, so that differences of such sums say nothing
+    reach: float = 0.0  #: the largest |w(x − mean)| of rows beyond memory
+    heaviest: float = 1.0  #: the largest w of rows beyond memory
 
 
 def space_of(X: Any, blocks: Any, weight: Array | None, n_jobs: int | None = None, owner: str = "KMeans") -> Space:
@@ -58,11 +60,14 @@ def space_of(X: Any, blocks: Any, weight: Array | None, n_jobs: int | None = Non
     if tops.max(initial=0.0) > _LARGEST:
         raise _too_far(owner, int(tops.argmax()), float(tops.max()))
     mean = sums / W
-    squares = map_reduce(blocks, partial(_scatter, mean), np.add, n_jobs=n_jobs)
+    tops = np.zeros(2)
+    if X is None:
+        squares, tops = map_reduce(blocks, partial(_spread, mean), _add_spreads, n_jobs=n_jobs)
+    else:
+        squares = map_reduce(blocks, partial(_scatter, mean), np.add, n_jobs=n_jobs)
     scatter = float(squares.sum())
-    return Space(
-        X, blocks, weight, unit, mean, scatter, float(squares.mean() / W), bool(W * typical**2 < 1e-9 * scatter)
-    )
+    is_wide = bool(W * typical**2 < 1e-9 * scatter)
+    return Space(X, blocks, weight, unit, mean, scatter, float(squares.mean() / W), is_wide, *tops.tolist())
 
 
 def _unit(owner: str, X: Any, largest: float, typical: float) -> float:
@@ -158,9 +163,29 @@ def _scatter(mean: Array, block: Any) -> Array:
     return np.asarray(w @ (block.X - mean) ** 2)
 
 
-def _largest(block: Any) -> float:
-    values = block.X.data if sp.issparse(block.X) else block.X
+def _spread(mean: Array, block: Any) -> tuple[Array, Array]:
+    """Return `_scatter` of dense rows, and the largest |w(x − mean)| and w."""
+    deviations = block.X - mean
+    if block.weight is None:
+        tops = np.array([_largest_size(deviations), 1.0])
+        np.square(deviations, out=deviations)
+        return np.ones(len(deviations)) @ deviations, tops
+    weighted = deviations * block.weight[:, None]
+    tops = np.array([_largest_size(weighted), block.weight.max()])
+    return np.einsum("ij,ij->j", weighted, deviations), tops
+
+
+def _largest_size(values: Array) -> float:
+    """Return the largest |entry|."""
     return float(max(values.max(), -values.min())) if values.size else 0.0
+
+
+def _add_spreads(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    return a[0] + b[0], np.maximum(a[1], b[1])
+
+
+def _largest(block: Any) -> float:
+    return _largest_size(block.X.data if sp.issparse(block.X) else block.X)
 
 
 def _first_moments(block: Any) -> tuple[float, Array, Array]:

@@ -346,9 +346,14 @@ class ClassRisk(Risk):
 
     def thinned(self, stride: int) -> ClassRisk | None:
         """Return the risk on every `stride`-th row, with the weights scaled up; None if a class would vanish."""
-        _, y, weight = self.blocks.every(stride)
-        lasting = np.bincount(_codes(y, self.n_classes), weights=weight, minlength=self.n_classes).all()
-        return cast(ClassRisk, super().thinned(stride)) if lasting else None
+        rows = self.blocks.every(stride)
+        lasting = np.bincount(_codes(rows.y, self.n_classes), weights=rows.weight, minlength=self.n_classes).all()
+        return cast(ClassRisk, self._of_few(rows)) if lasting else None
+
+    def _sweep(self, block: Block, theta: Array) -> Any:
+        found = super()._sweep(block, theta)
+        self._remember(block, theta)  # the Hessian, or the step of the intercept, may be asked for at the same point
+        return found
 
     def _like(self, rows: Blocks, centre: Array) -> ClassRisk:
         sums = class_sums(rows, self.n_classes, intercept=self.intercept, n_jobs=self.n_jobs)

@@ -321,12 +321,12 @@ class DevianceRisk(Risk):
         """Return the risk on every `stride`-th row, weights scaled up; None where its optimum would be no start."""
         if self.kind == IDENTITY:
             return None  # its means could be negative on the other rows
-        _, y, weight = self.blocks.every(stride)
-        targets = np.asarray(y, dtype=np.float64)
-        total = float(targets.sum() if weight is None else weight @ targets)
+        rows = self.blocks.every(stride)
+        targets = np.asarray(rows.y, dtype=np.float64)
+        total = float(targets.sum() if rows.weight is None else rows.weight @ targets)
         if self.intercept and self.log_link and not total > 0:
             return None
-        return super().thinned(stride)
+        return self._of_few(rows)
 
     def curvature_bound(self) -> Array:
         """Return the diagonal that the Hessian has at θ = 0 with the expected curvature of b₀ for each row."""

@@ -17,6 +17,7 @@ is its test oracle.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any, Self
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from ..core.registry import resolve
 from ..data.blocks import Block, Blocks, Part, map_reduce
+from ..data.memory import part_memory
 from ..solvers.problem import Evaluation
 from ..solvers.systems.moments import dense_products, provisional_mean, sparse_products
 from .penalties import L2Penalty
@@ -120,6 +122,7 @@ class Risk:
         self.intercept = intercept
         self.n_jobs = n_jobs
         self.n_scores = n_scores
+        self.name = secrets.token_hex(8)  # of what workers remember
         self.strength = float(penalty.strength) if isinstance(penalty, L2Penalty) else 0.0  # ρ of ½ρ‖w‖²
         self.width = rows.n_columns + 1
         self.shape = (n_scores, self.width)
@@ -184,7 +187,11 @@ class Risk:
 
     def thinned(self, stride: int) -> Risk | None:
         """Return the risk on every `stride`-th row, with the weights scaled up; None if that has no solution."""
-        X, y, weight = self.blocks.every(stride)
+        return self._of_few(self.blocks.every(stride))
+
+    def _of_few(self, rows: Part) -> Risk:
+        """Return the risk on some of the rows, with the weights scaled up."""
+        X, y, weight = rows
         weight = np.ones(X.shape[0]) if weight is None else weight
         weight = weight * (self.moments[0] / weight.sum())
         # Few rows, many parameters: small blocks for all threads. One centre for both, so that θ means the same.
@@ -391,17 +398,40 @@ class Risk:
         """Return the weights of a block's rows, and where their curvature belongs."""
         m = block.X.shape[0]
         if self.weight is None or self.state is None:
-            return np.ones(m) if block.weight is None else block.weight, np.empty(self._state_shape(m))
+            return self._rows_elsewhere(block)[:2]
         place = slice(block.start, block.start + m)
         return self.weight[place], self.state[place]
 
     def _rows_at(self, block: Block, theta: Array, state: Array | None = None) -> tuple[Array, Array]:
         """Return the weights of a block's rows and their curvature at θ: what `state` holds, or computed again."""
-        weight, own = self._rows(block)
         if self.state is None:
-            self._sweep_into(block, theta, weight, own)
+            weight, own, at = self._rows_elsewhere(block)
+            if at is None or not np.array_equal(at, theta):
+                self._sweep_into(block, theta, weight, own)
+                self._remember(block, None)
             return weight, own
+        weight, own = self._rows(block)
         return weight, own if state is None else state[block.start : block.start + block.X.shape[0]]
+
+    def _rows_elsewhere(self, block: Block) -> tuple[Array, Array, Array | None]:
+        """Return the weights of rows beyond memory, room for their curvature, and the θ that it stands for, if any."""
+        memory = part_memory()
+        held = {} if memory is None else memory.setdefault("risk", {})
+        if held.get("owner") != self.name:
+            held.clear()
+            held["owner"] = self.name
+        if block.start not in held:
+            m = block.X.shape[0]
+            weight = np.ones(m) if block.weight is None else block.weight
+            held[block.start] = [weight, np.empty(self._state_shape(m)), None]
+        found: tuple[Array, Array, Array | None] = tuple(held[block.start])
+        return found
+
+    def _remember(self, block: Block, theta: Array | None) -> None:
+        """Note that the curvature of these rows stands for θ, or for none that the next pass may ask for."""
+        memory = part_memory()
+        if memory is not None and block.start in memory.get("risk", {}):
+            memory["risk"][block.start][2] = None if theta is None else theta.copy()
 
     def _state_shape(self, n_rows: int) -> tuple[int, ...]:
         """Return the shape of what is kept for the rows: one number each, or one for each score."""
