@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 import learnable as ln
 from learnable.core.jit import kernel
@@ -164,3 +165,76 @@ def test_a_hidden_markov_model(folder):
     start = {"theta1": [0.5, 0.5], "theta2": [0.5, 0.5], "mu": [2.0, 8.0]}
     chains = nuts(compiled(density, y), parameters, x0=start, n_draws=1000, random_state=0)
     agree(folder, "hmm_example", {name: chains.draws[:, :, k] for k, name in enumerate(order)})
+
+
+def process_factor(rho, alpha, x):
+    """Return L with LLᵀ = α² exp(−(x_i − x_j)²/(2ρ²)) + 1e-10 I."""
+    n = x.size
+    L = np.zeros((n, n))
+    for j in range(n):
+        for i in range(j, n):
+            total = alpha**2 * np.exp(-0.5 * ((x[i] - x[j]) / rho) ** 2)
+            if i == j:
+                total += 1e-10
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            if i == j:
+                L[j, j] = np.sqrt(max(total, 1e-300))
+            else:
+                L[i, j] = total / L[j, j]
+    return L
+
+
+compiled_factor = kernel(process_factor)
+
+
+def process_value(v, data):
+    """v = (ρ, α, z) with f = Lz; data: the places, then log k_i!, then the counts k_i."""
+    n = data.size // 3
+    x = data[:n]
+    L = compiled_factor(v[0], v[1], x)
+    # Γ(25, rate 4) for ρ, the N(0, 2) density for α, standard normal z.
+    total = 25.0 * np.log(4.0) - 54.784729398112319 + 24.0 * np.log(v[0]) - 4.0 * v[0]
+    total -= 0.125 * v[1] ** 2 + np.log(2.0) + 0.9189385332046727
+    for i in range(n):
+        f = 0.0
+        for k in range(i + 1):
+            f += L[i, k] * v[2 + k]
+        total += data[2 * n + i] * f - np.exp(f) - data[n + i]
+        total -= 0.5 * v[2 + i] ** 2 + 0.9189385332046727
+    return total
+
+
+def process_data(folder):
+    record = read(folder, "gp_pois_regr")
+    return np.concatenate([record["x"], gammaln(record["k"] + 1.0), record["k"]])
+
+
+def test_the_density_of_poisson_regression_on_a_gaussian_process(folder):
+    data = process_data(folder)
+    x = data[: data.size // 3]
+    value = kernel(process_value)
+
+    def at(point):
+        L = process_factor(point["rho"], point["alpha"], x)
+        f = np.array([point[f"f[{i + 1}]"] for i in range(len(x))])
+        v = np.array([point["rho"], point["alpha"], *np.linalg.solve(L, f)])
+        # The check is the density of f, ours that of z = L⁻¹f.
+        return value(v, data) - np.log(np.diag(L)).sum()
+
+    check_points(folder, "gp_pois_regr-gp_pois_regr", at)
+
+
+@pytest.mark.long
+def test_poisson_regression_on_a_gaussian_process(folder):
+    data = process_data(folder)
+    x = data[: data.size // 3]
+    density, _ = with_differences(process_value)
+    parameters = {"rho": Positive(), "alpha": Positive(), "z": Real(len(x))}
+    chains = nuts(compiled(density, data), parameters, n_draws=500, n_warmup=300, random_state=0)
+    rho = chains["rho"]
+    alpha = chains["alpha"]
+    f = np.empty((*rho.shape, len(x)))
+    for place in np.ndindex(rho.shape):
+        f[place] = compiled_factor(rho[place], alpha[place], x) @ chains["z"][place]
+    agree(folder, "gp_pois_regr", {"rho": rho, "alpha": alpha} | {f"f[{i + 1}]": f[..., i] for i in range(len(x))})

@@ -30,16 +30,17 @@ from ..sampling.metropolis import step_words
 from ..sampling.states import Rng, Sampler, Variable, root_seed
 from . import _kernels as kernels
 from . import dirichlet
+from ._collapsed_kernels import BLOCK, sweep_blocks
 from .corpus import Corpus, corpus_of
+from .start import cluster_documents
 
 Array = NDArray[np.float64]
 METHODS = ("sparse", "gibbs", "collapsed")
 #: Topics up to which all terms of a token are computed instead of looking into alias tables.
 MOST_DENSE = 48
-#: Collapsed sweeps at the start of a sparse chain, and the most terms they may compute (about 2 s). Measured on 1,000
-#: documents of 100 tokens, 20 topics: log joint −651,000 after 10 sweeps from there, −760,000 from a random start.
-_APPROACH = 25
-_MOST_WORK = 1e9
+#: Collapsed sweeps at the start of a sparse chain: for few topics, and one more for so many.
+_APPROACH = 30
+_TOPICS_PER_SWEEP = 10
 #: Documents of a task: a fixed cut, whatever the number of threads.
 _TASKS = 16
 #: Tokens from which a sweep is worth more than one thread (a task costs 0.1 ms to hand over).
@@ -174,7 +175,6 @@ class TopicSampler(Sampler):
         self.lengths = np.diff(corpus.starts)
         self._used = np.zeros(corpus.n_words, dtype=np.uint8)
         self._used[corpus.words] = 1
-        self._group_of = np.zeros(corpus.n_words, dtype=np.int32)
         self._cuts = cut_documents(corpus.starts)
 
     #: Whether the time of the fit that asks for the chains is up; the fit sets its own.
@@ -191,28 +191,33 @@ class TopicSampler(Sampler):
         return TopicState(z, self.alpha.copy(), np.array([self.beta]))
 
     def _approach(self, z: NDArray[np.int32], rng: Rng) -> None:
-        """Take a few collapsed sweeps from a random start: they leave it far faster than draws of Φ do."""
-        tokens, starts, V = self.corpus
-        work = max(1, len(tokens) * self.K)
-        counts = self.word_counts(z)
-        sizes = counts.sum(axis=0, dtype=np.float64)[None]
-        width = np.array([V * self.beta])
-        for _ in range(min(_APPROACH, max(1, int(_MOST_WORK / work)))):
+        """Begin with clusters of documents and take collapsed sweeps: they move far faster than draws of Φ do."""
+        clusters = cluster_documents(self.corpus, self.K, rng)
+        if clusters is not None:
+            z[:] = np.repeat(clusters, self.lengths)
+        counts = self._blocks_of(z)
+        for _ in range(_APPROACH + self.K // _TOPICS_PER_SWEEP):
             if self.halted():
                 break
-            kernels.sweep_collapsed(
-                tokens,
-                starts,
-                self._group_of,
-                counts,
-                sizes,
-                width,
-                self.alpha,
-                self.beta,
-                1.0,
-                step_words(rng, 1)[0],
-                z,
-            )
+            self._sweep_collapsed(counts, self.alpha, self.beta, step_words(rng, 1)[0], z)
+
+    def _blocks_of(self, z: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return how often each topic has each word, topics in whole blocks, (V, blocks, BLOCK)."""
+        blocks = -(-self.K // BLOCK)
+        counts = np.empty((self.corpus.n_words, blocks * BLOCK), dtype=np.int32)
+        kernels.count_words(self.corpus.words, z, counts)
+        return counts.reshape(-1, blocks, BLOCK)
+
+    def _sweep_collapsed(
+        self, counts: NDArray[np.int32], alpha: Array, beta: float, words: NDArray[np.uint64], z: NDArray[np.int32]
+    ) -> None:
+        """Draw each z given all others; counts and z change in place."""
+        tokens, starts, V = self.corpus
+        blocks = counts.shape[1]
+        padded = np.zeros((blocks, BLOCK), dtype=np.float32)
+        padded.reshape(-1)[: self.K] = alpha
+        sizes = np.bincount(z, minlength=self.K).astype(np.float64)
+        sweep_blocks(tokens, starts, counts, sizes, V * beta, padded, beta, words, z)
 
     def template(self) -> TopicState:
         """Return a state of the right form."""
@@ -221,17 +226,14 @@ class TopicSampler(Sampler):
     def step(self, state: TopicState, rng: Rng) -> tuple[TopicState, tuple[float, ...]]:
         """Sweep over all tokens once, then draw what is learned of α and β."""
         words = step_words(rng, 3)
-        tokens, starts, V = self.corpus
+        V = self.corpus.n_words
         z = state.z.copy()
         alpha = state.alpha
         beta = float(state.beta[0])
-        counts = np.empty((V, self.K), dtype=np.int32)
-        kernels.count_words(tokens, z, counts)
         if self.method == "collapsed":
-            sizes = counts.sum(axis=0, dtype=np.float64)[None]
-            width = np.array([V * beta])
-            kernels.sweep_collapsed(tokens, starts, self._group_of, counts, sizes, width, alpha, beta, 1.0, words[1], z)
+            self._sweep_collapsed(self._blocks_of(z), alpha, beta, words[1], z)
         else:
+            counts = self.word_counts(z)
             phi = np.empty((V, self.K))
             given = np.full((1, 1), beta)
             self._shared(
