@@ -32,3 +32,12 @@ def test_after_a_stop_there_is_a_little_time_to_judge_and_keep():
     assert 19.0 < stopped.left() <= 20.0 and stopped.seconds is None
     short = Clock(5.0, after_stop=20.0).stopped()
     assert short.left() <= 5.0 and short.seconds == 5.0
+
+
+def test_on_a_busy_machine_more_time_is_left_to_the_caller():
+    alone = Clock(60.0)
+    assert alone.paced(1.0, 0.9).reserve_for_end() < 1.2 * alone.reserve_for_end()
+    assert alone.paced(1.0, 0.5).reserve_for_end() == pytest.approx(2.0 * alone.reserve_for_end())
+    assert alone.paced(100.0, 0.5).reserve_for_end() == pytest.approx(4.0 * alone.reserve_for_end())
+    assert alone.paced(0.5, 0.001) is alone  # too little to tell
+    assert Clock(2.0).paced(100.0, 0.5).reserve_for_end() == 0.5

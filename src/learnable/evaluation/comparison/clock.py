@@ -13,6 +13,13 @@ from ...core.errors import LearnableError
 from ...core.estimator import Certificate
 
 
+_LEAST_WORK: Final = 0.02  # seconds on a processor from which the pace of a machine can be told
+_SLOWEST: Final = 4.0  # what waits longer waits for something else than a processor, such as a file
+
+#: Why a model has no line: it did not even begin.
+NOT_STARTED: Final = "no time was left to start it"
+
+
 class OutOfTimeError(LearnableError, TimeoutError):
     """A time limit that passed before there was anything to show."""
 
@@ -31,6 +38,8 @@ class Clock:
         Seconds in which the best model so far is judged and kept after an interruption; None: all ends at once.
     stop_at : float or None
         When that ends, in seconds since the beginning.
+    pace : float
+        How many seconds of the clock a second of computing takes here: more than one where others use the machine.
 
     Examples
     --------
@@ -43,6 +52,7 @@ class Clock:
     started: float = field(default_factory=time.monotonic)
     after_stop: float | None = None
     stop_at: float | None = None
+    pace: float = 1.0
 
     @property
     def spent(self) -> float:
@@ -72,7 +82,14 @@ class Clock:
         """Return the time that is set aside for the caller to render and write what was found."""
         if self.seconds is None:
             return 0.0
-        return min(max(3.0, 0.03 * self.seconds), 0.3 + 0.1 * self.seconds, 0.25 * self.seconds)
+        alone = min(max(3.0, 0.03 * self.seconds), 0.3 + 0.1 * self.seconds)
+        return min(self.pace * alone, 0.25 * self.seconds)
+
+    def paced(self, seconds: float, computed: float) -> Clock:
+        """Return the clock after a piece of work that took `seconds`, `computed` of them on a processor."""
+        if computed < _LEAST_WORK:
+            return self
+        return replace(self, pace=min(max(1.0, seconds / computed), _SLOWEST))
 
     def reserve_for_finish(self, estimate: float) -> float:
         """Return the time to set aside for hold-out, saved model and details: an estimate, kept within bounds.

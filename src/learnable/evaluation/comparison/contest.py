@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic, process_time
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, ParameterError
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, one_of_each_first, short_names, stops_early, wants_dense
-from .clock import Clock, OutOfTimeError, came_further, cut_early, cut_notes, part_missing
+from .clock import NOT_STARTED, Clock, OutOfTimeError, came_further, cut_early, cut_notes, part_missing
 from .columns import periods
 from .finish import Finish
 from .leaderboard import fill_row, rank_rows
@@ -172,10 +173,12 @@ def compare(
     given_tune = tune
     given_metric = metric
     tune = models is None and clock.seconds is not None if tune is None else bool(tune)
+    began = (monotonic(), process_time())
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source,
         dayfirst=dayfirst, kinds=kinds, copies=copies,
     )  # fmt: skip
+    clock = clock.paced(monotonic() - began[0], process_time() - began[1])
     prices = read_cost(cost)
     if prices is not None and problem.task != "binary":
         raise ParameterError(f"compare: cost is for a target of two classes; {target!r} is for {problem.task}.")
@@ -364,7 +367,7 @@ class _Comparison:
         event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
         if limit is not None and limit < 0.02:
             row["status"] = "timeout"
-            row["reason"] = "no time was left to start it"
+            row["reason"] = NOT_STARTED
             self.emit({"kind": "finish", "row": row})
             return
         self.emit({"kind": "start"} | event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -160,7 +160,7 @@ class RiskBounds:
             shown = f"the error is below {100.0 * min(bound.value, 1.0):.1f} %"
         else:
             shown = f"the {self.loss} is below {min(bound.value, self.largest):.4g}"
-        return f"with {level} confidence {shown} ({rows}): {bound.verdict}"
+        return f"with {level} confidence {shown} ({rows}): {_MEANING[bound.verdict]}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -182,6 +182,14 @@ class RiskBounds:
             lines.append(f"  {bound.kind:9s} {bound.name:36s} {bound.value:10.4g}  {bound.verdict}{broken}")
         lines += [f"  none      {reason}" for reason in self.reasons]
         return "\n".join(lines)
+
+
+#: A verdict in a sentence that may stand alone.
+_MEANING: Final = {
+    "vacuous": "vacuous, every model is below that",
+    "useless": "useless, a constant guess may do as well",
+    "informative": "informative",
+}
 
 
 def verdict_of(value: float, largest: float, baseline: float) -> Verdict:
