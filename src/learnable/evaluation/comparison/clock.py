@@ -14,7 +14,7 @@ from ...core.estimator import Certificate
 
 
 _LEAST_WORK: Final = 0.02  # seconds on a processor from which the pace of a machine can be told
-_SLOWEST: Final = 4.0  # what waits longer waits for something else than a processor, such as a file
+_SLOWEST: Final = 2.5  # what waits longer waits for something else than a processor, such as a file
 
 #: Why a model has no line: it did not even begin.
 NOT_STARTED: Final = "no time was left to start it"
@@ -40,6 +40,8 @@ class Clock:
         When that ends, in seconds since the beginning.
     pace : float
         How many seconds of the clock a second of computing takes here: more than one where others use the machine.
+    room : float or None
+        Seconds that were left when the race began; None before.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Clock:
     after_stop: float | None = None
     stop_at: float | None = None
     pace: float = 1.0
+    room: float | None = None
 
     @property
     def spent(self) -> float:
@@ -94,14 +97,20 @@ class Clock:
     def reserve_for_finish(self, estimate: float) -> float:
         """Return the time to set aside for hold-out, saved model and details: an estimate, kept within bounds.
 
-        At least 4 s and a seventh of the limit, at most two fifths of it, and never more than half of what is left: a
-        comparison without models is none.
+        At least 4 s and a seventh of the limit, at most two fifths of it, and never more than half of what was left
+        when the race began: a comparison without models is none. It does not shrink while the race goes on: a winner
+        that is neither judged nor kept is none either.
         """
         if self.seconds is None:
             return 0.0
         wanted = min(max(estimate, 4.0, 0.15 * self.seconds), 0.4 * self.seconds)
         end = self.reserve_for_end()
-        return end + min(wanted, 0.5 * (self.left(end) or 0.0))
+        room = (self.left(end) or 0.0) if self.room is None else self.room
+        return end + min(wanted, 0.5 * room)
+
+    def at_the_start(self) -> Clock:
+        """Return the clock when the race begins."""
+        return replace(self, room=self.left(self.reserve_for_end()))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, process_time
 from typing import Any, Final
@@ -58,6 +59,7 @@ _WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can hav
 _WORTH_BEGINNING: Final = 0.1  # of what a model needs that can stop early: with less it would be a shadow of itself
 _SHARE_OF_ONE_BEHIND: Final = 0.7  # of the time left, for a model that screening had left behind
 _SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
+_JOBS_TO_FINISH: Final = 4  # hold-out, model file, coverage of the intervals, importances
 _RULES: Final = {
     "seconds": optional(Number(low=0.0, low_open=True)),
     "folds": Number(low=2, integer=True),
@@ -264,6 +266,7 @@ class _Comparison:
         self.lopsided = lopsided
         self.level = _LEVEL
         self.given_seconds: dict[str, float | None] = {}
+        self.around_jobs: list[float] = []  # seconds that jobs took besides their fits and predictions
         self.tuning_seconds = 0.0
         self.screening = Screening(self)
 
@@ -341,6 +344,7 @@ class _Comparison:
 
     def race(self) -> None:
         """Cross-validate the candidates, one after the other; long tables are screened first."""
+        self.clock = self.clock.at_the_start()
         self.set_tuning_aside()
         screening = self.screening = Screening(self)
         if screening.is_needed():
@@ -399,7 +403,7 @@ class _Comparison:
             return not self.is_promising(row), row["mean"] is None, sign * (row["mean"] or 0.0)
 
         for row in sorted(chosen, key=place):
-            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
+            left = self.left_for_models(slower)
             before = self.given_seconds.get(row["name"])
             if left is None or before is None:
                 continue
@@ -412,6 +416,11 @@ class _Comparison:
             if line["status"] == "ok" and (row["status"] != "ok" or came_further(line, row)):
                 self.rows[self.rows.index(row)] = line
 
+    def left_for_models(self, slower: float = 1.0) -> float | None:
+        """Return the seconds that are not for the finish; as long as there is no model to finish, half of all."""
+        clock = self.clock if self.has_a_model() else replace(self.clock, room=None)
+        return clock.left(clock.reserve_for_finish(slower * self.seconds_to_finish()))
+
     def has_a_model(self) -> bool:
         """Tell whether a model is complete that is no baseline."""
         return any(row["status"] == "ok" and not row["baseline"] for row in self.rows)
@@ -423,7 +432,7 @@ class _Comparison:
         """
         for candidate in self.screening.in_reserve():
             row = next(row for row in self.rows if row["name"] == candidate.name)
-            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
+            left = self.left_for_models(slower)
             found = self.screening.found[candidate.name]
             early = found.cut or stops_early(candidate)
             least = (_WORTH_BEGINNING if early else _WORTH_ANOTHER_TRY) * found.needs
@@ -469,6 +478,9 @@ class _Comparison:
             keep=keep,
         )
         self.seconds_of["models"] += outcome.seconds
+        if outcome.status == "ok":
+            inside = sum(message["fit_seconds"] + message["predict_seconds"] for message in outcome.messages)
+            self.around_jobs.append(max(0.0, outcome.seconds + outcome.preparing - inside))
         return outcome
 
     @property
@@ -501,13 +513,18 @@ class _Comparison:
         return rank_rows([*self.rows, *self.past], self.measure, *self.mean_sizes())
 
     def seconds_to_finish(self) -> float:
-        """Estimate what judging and keeping the slowest of the best would take; intervals of numbers take six fits."""
+        """Estimate what judging and keeping the slowest of the best would take; intervals of numbers take six fits.
+
+        To start a job and to load its kernels takes longer than a small fit, and several times as long where others use
+        the machine: what it took in the race is counted for every job to come.
+        """
         encodings, fits = (13, 14) if self.problem.labels is None else (2, 3)
         sign = -1.0 if self.measure.greater_is_better else 1.0
         complete = [row for row in self.rows if row["status"] == "ok" and not row["baseline"]]
         leading = sorted(complete, key=lambda row: sign * (row["mean"] or 0.0))[:3]
         slowest = max((row["fit_seconds"] or 0.0 for row in leading), default=0.0)
-        return 1.3 * (encodings * self.encode_seconds + fits * slowest)
+        around = _JOBS_TO_FINISH * float(np.median(self.around_jobs or [0.0]))
+        return 1.3 * (encodings * self.encode_seconds + fits * slowest) + around
 
     def teller(self, event: Event) -> Callable[[Any], None]:
         """Return what turns the message about a fold into an event."""

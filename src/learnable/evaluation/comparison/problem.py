@@ -218,7 +218,10 @@ def read_problem(
     if when is not None:
         learned = "which is not learned from"
         if calendar is not None:
-            learned = f"of which the place in the year, the week and the day is learned from (not with --drop {time})"
+            learned = (
+                "of which the date itself and its place in the year, in the week and, with hours, in the day are "
+                f"learned from (not with --drop {time})"
+            )
         notes.append(f"the rows are ordered by {time!r} ({when.note}), {learned}")
     # Rows of different days are copies of each other all the same.
     others = [name for name in features if name != calendar] or features
