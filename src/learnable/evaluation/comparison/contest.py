@@ -564,7 +564,7 @@ class _Comparison:
         """Return how the models are judged."""
         return ProtocolRecord(
             scheme=f"{WORDS[self.scheme]}{len(self.splits)}-fold cross-validation"
-            + (", copies of a row together" if self.problem.grouping == "copies" else ""),
+            + (" (copies of a row together)" if self.problem.grouping == "copies" else ""),
             folds=len(self.splits),
             repeats=self.repeats,
             train_rows=len(self.final[0]),

@@ -381,8 +381,12 @@ def optimism_note(best: Row, holdout: dict[str, Any] | None, comparison: _Compar
     """
     label = comparison.measure.label
     mean = best["mean"]
-    n_models = sum(row["rank"] is not None and not row["baseline"] for row in ranked)
-    chosen = "" if n_models < 2 else f", by which it was chosen among {n_models}"
+    models = [row for row in ranked if row["rank"] is not None and not row["baseline"]]
+    complete = ""
+    if any(row["rank"] < best["rank"] for row in models if row["rank"] and best["rank"]):  # those before it were cut
+        models = [row for row in models if row.get("cut") is None]
+        complete = " that are complete"
+    chosen = "" if len(models) < 2 else f", by which it was chosen among {len(models)}{complete}"
     if mean is None:
         return ""
     told = f"Cross-validation gave {label} {mean:.4g}{chosen}"

@@ -149,8 +149,15 @@ class RiskBounds:
         """The tightest bound in words; or why there is none."""
         best = self.of("held-out") or self.best
         if best is None:
-            return "nothing is proven about its risk: " + (self.reasons[0] if self.reasons else "no bound applies")
+            return f"nothing is proven about its risk: {self._why_none()}"
         return self.sentence_of(best)
+
+    def _why_none(self) -> str:
+        """Say why no bound holds: what the first of them assumes and the rows break, or why none was tried."""
+        if self.bounds:
+            broken = self.bounds[0].broken[0]
+            return f"its bounds assume that {broken.assumption}, which does not hold here ({broken.detail})"
+        return self.reasons[0] if self.reasons else "no bound applies"
 
     def sentence_of(self, bound: Bound) -> str:
         """Return one bound in words."""
