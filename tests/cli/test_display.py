@@ -167,6 +167,11 @@ def test_the_leaderboard_has_one_line_a_model_within_80_columns():
         "KernelRidge alpha=0.1 kernel=rbf: timeout: its share of time was up",
         "LinearSVR: timeout: no time was left to start it",
     ]
+    behind = [new_row(name, name, {}) for name in ("LDA", "QDA")]
+    for number, row in enumerate(behind):
+        row.update(status="skipped", reason=f"left behind: accuracy 0.{number} on 4,000 rows")
+    [told] = unfinished(record_of(*behind))
+    assert told.startswith("LDA, QDA: skipped: left behind on fewer rows for want of time; --details")
     assert any(line.startswith("cut: ") for line in legend(record, details=False))
     assert long.split()[0] in shown(wide_leaderboard(record)).replace("\n", "") or "RandomForest" in shown(
         wide_leaderboard(record)

@@ -228,6 +228,8 @@ def unfinished(record: dict[str, Any], most: int = 5) -> list[str]:
     for name, row in zip(short_names(rows), rows, strict=True):
         if row["status"] != "ok":
             reason = row["reason"] or "not started"
+            if reason.startswith("left behind"):
+                reason = "left behind on fewer rows for want of time; --details tells why, -m NAME races one alone"
             if row["status"] == "timeout" and row["reason"] != NOT_STARTED:
                 reason = "its share of time was up"  # which is a number of its own for each model
             found.setdefault(f"{row['status']}: {reason}", []).append(name)
