@@ -47,3 +47,10 @@ def test_no_lines():
     found = board(records.nothing_worked())
     assert found.lines == [] and len(found.failures) == 2
     assert found.failures[1].reason == "no reason was recorded"
+
+
+def test_scores_have_the_decimals_that_tell_the_best_apart_whatever_the_others_are():
+    best = [{"mean": 0.0199, "low": 0.0102, "high": 0.0296}, {"mean": 0.0217, "low": 0.0118, "high": 0.0316}]
+    others = [{"mean": 0.1, "low": 0.0, "high": 0.3}] * 10
+    found = score_decimals({"leaderboard": [*best, *others], "winner": {"holdout": best[0]}})
+    assert found == 3 and f"{best[0]['mean']:.{found}f}" != f"{best[1]['mean']:.{found}f}"

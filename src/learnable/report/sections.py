@@ -76,10 +76,16 @@ def leaderboard(numbers: Numbers, stand: Standing, title: str) -> Leaderboard:
     )
 
 
+_COMPARED: Final = 3  # lines of the leaderboard whose intervals say how many decimals all scores have
+
+
 def score_decimals(record: dict[str, Any]) -> int:
-    """Return how many decimals the scores of this record deserve."""
-    rows = record.get("leaderboard") or []
-    judged = [row for row in rows if not row.get("baseline")] + [(record.get("winner") or {}).get("holdout") or {}]
+    """Return how many decimals the scores of this record deserve: those of the best, which are compared with each other.
+
+    The intervals of models far behind may be many times as wide.
+    """
+    rows = [row for row in record.get("leaderboard") or [] if not row.get("baseline")]
+    judged = [*rows[:_COMPARED], (record.get("winner") or {}).get("holdout") or {}]
     halves = [
         (row["high"] - row["low"]) / 2 for row in judged if is_number(row.get("low")) and is_number(row.get("high"))
     ]

@@ -116,8 +116,10 @@ def certificate_sentence(numbers: Numbers, *path: str | int) -> Markup | None:
     before, after = _CLAIMS[kind]
     pieces: list[Any] = [before, numbers.show(*path, "value", style="scientific"), after]
     if numbers.known(*path, "tolerance"):
-        verb = " The tolerance is " if record.get("holds") else " That misses the tolerance of "
+        verb = " The tolerance is " if record["value"] <= record["tolerance"] else " That misses the tolerance of "
         pieces += [verb, numbers.show(*path, "tolerance", style="scientific"), "."]
+    if _was_cut(record):
+        pieces.append(f" That is said of a part of the model that was asked for: it was {record['sentence']}.")
     bound = record.get("bound")
     if bound is not None and is_number(bound) and bound > 0 and bound != record["value"]:
         pieces += [" It follows that the objective is at most ", numbers.show(*path, "bound", style="scientific")]
@@ -142,12 +144,19 @@ def certificate_mark(record: Any) -> tuple[str, str]:
         return "absent", "none"
     value = record.get("value")
     size = _rounded_up(value) if is_number(value) else "?"
+    if _was_cut(record):
+        return "misses", "cut"
     if not record.get("holds"):
         return "misses", f"stopped at {size}"
     if record["kind"] == "greedy":
         return "holds", "splits checked"
     what = {"ascent": "local optimum to", "chain": "chains agree to"}.get(str(record["kind"]), "solved to")
     return "holds", f"{what} {size}"
+
+
+def _was_cut(record: dict[str, Any]) -> bool:
+    """Tell whether a comparison's clock ended the fit, so that its certificate is about a smaller model."""
+    return not record.get("holds") and str(record.get("sentence")).startswith("cut by")
 
 
 def certificate_words(numbers: Numbers, *path: str | int) -> tuple[str, Markup]:
@@ -342,7 +351,8 @@ def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
     undecided = [name(rows[k]["name"], 60) for k in standing.undecided if k != standing.winner]
     it: Any = "it"
     if standing.leader is not None and standing.leader != standing.winner:
-        it = name(baseline_words(rows[standing.leader]["name"]), 80)
+        first = rows[standing.leader]
+        it = name(baseline_words(first["name"]) if first.get("baseline") else first["name"], 80)
     pieces: list[Any] = []
     if equal:
         known = numbers.known("protocol", "margin")
