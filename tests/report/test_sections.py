@@ -14,6 +14,10 @@ def board(record):
 def test_marks_and_failures():
     found = board(records.houses())
     assert [line.marks for line in found.lines] == [["best"], ["equal"], ["equal"], [], ["baseline"]]
+    cut = records.houses()
+    cut["leaderboard"][1] |= {"rank": 0, "cut": {"done": 3, "of": 100, "unit": "rounds"}}
+    cut["leaderboard"][0]["verdict"] = "undecided"
+    assert [line.marks for line in board(cut).lines][:2] == [["best", "cut"], ["chosen", "undecided"]]
     assert [(f.status, f.reason[:9]) for f in found.failures] == [("out of time", "stopped a"), ("failed", "DataError")]
     assert found.also == ["rmse", "mae"]
 

@@ -118,7 +118,8 @@ def _missing(columns: Sequence[dict[str, Any]]) -> str:
         return "none"
     largest = sorted(columns, key=lambda c: -c["missing"])[:4]
     shown = ", ".join(f"{c['name']} {c['missing']:,}" for c in largest)
-    return f"in {len(columns)} columns ({shown}{', …' if len(columns) > 4 else ''})"
+    where = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+    return f"in {where} ({shown}{', …' if len(columns) > 4 else ''})"
 
 
 def _names(names: Sequence[str], most: int = 6) -> str:

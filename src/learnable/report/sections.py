@@ -121,7 +121,9 @@ def _line(
 ) -> Line:
     place = ("leaderboard", k)
     row = numbers.at(*place)
-    marks = [*(["best"] if k == stand.winner else []), *(["equal"] if k in stand.tied else [])]
+    marks = ["best"] if k == stand.leader and stand.winner is not None else []
+    marks += ["chosen"] if k == stand.winner != stand.leader else []  # those before it were cut, or are baselines
+    marks += ["equal"] if k in stand.tied else []
     marks += ["undecided"] if k in stand.undecided else []
     marks += ["baseline"] if row.get("baseline") else []
     marks += ["cut"] if row.get("cut") else []
@@ -452,7 +454,7 @@ def _model(numbers: Numbers, position: int, row: dict[str, Any]) -> Markup:
     shown = []
     for key, value in list((settings or {}).items())[:_MOST_SETTINGS]:
         text = numbers.show(*at, key, style="plain") if is_number(value) else name(value, 60)
-        shown.append(join([name(key, 40), " = ", text]))
+        shown.append(join([name(key, 90), " = ", text]))
     pieces: list[Any] = [name(row.get("name"), 80)]
     if row.get("model") and row.get("model") != row.get("name"):
         pieces += [", a ", tag("code", clean(row["model"], 80))]
