@@ -211,7 +211,8 @@ def run_lightgbm(
         for column in X.columns:
             if not pd.api.types.is_numeric_dtype(X[column]):
                 levels = pd.Index(train[column].dropna().unique())
-                X[column] = pd.Categorical(X[column], categories=levels)
+                X[column] = pd.Categorical(X[column].where(X[column].isin(levels)), categories=levels)
+        X.columns = [f"c{place}" for place in range(X.shape[1])]  # it takes no brackets in a name
         frames.append(X)
     X, X_test = frames
     y = train[target]

@@ -66,6 +66,8 @@ def test_a_winner_that_is_not_the_first_line_is_not_called_the_best():
     text = verdict(record)
     assert "has the best" not in text and "Ridge (alpha=1) ranks above it but is not kept" in text
     record["leaderboard"][0]["verdict"] = "undecided"
+    next(row for row in record["leaderboard"] if row["baseline"])["verdict"] = "undecided"
+    assert re.search(r"better than the baseline \(.*\) cannot be told", verdict(record))
     assert "ridge" not in verdict(record)  # only baselines are written small inside a sentence
 
 

@@ -347,8 +347,8 @@ def _with_copies(numbers: Numbers, decimals: int | None) -> list[Markup]:
 def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
     """Return who is equal to the first line within the margin, and of whom that cannot be told."""
     rows = numbers.record["leaderboard"]
-    equal = [name(rows[k]["name"], 60) for k in standing.tied if k != standing.winner]
-    undecided = [name(rows[k]["name"], 60) for k in standing.undecided if k != standing.winner]
+    equal = [_called(rows[k]) for k in standing.tied if k != standing.winner]
+    undecided = [_called(rows[k]) for k in standing.undecided if k != standing.winner]
     it: Any = "it"
     if standing.leader is not None and standing.leader != standing.winner:
         first = rows[standing.leader]
@@ -368,6 +368,13 @@ def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
     if others and all(rows[k].get("verdict") == "worse" for k in others) and standing.leader == standing.winner:
         return join(["Every other model is worse in cross-validation, beyond noise."])
     return Markup("")
+
+
+def _called(row: dict[str, Any]) -> Markup:
+    """Return a line's name in a list of others, of a baseline with what it is."""
+    if row.get("baseline"):
+        return join(["the baseline (", name(baseline_words(row["name"]), 60), ")"])
+    return name(row["name"], 60)
 
 
 def _nothing_won(numbers: Numbers, standing: Standing) -> Markup:

@@ -46,7 +46,10 @@ def test_the_winner_says_of_every_row_what_it_said_when_it_was_judged(which, req
     np.testing.assert_allclose(again.aside.said, aside.said, rtol=1e-6, atol=1e-8)
     holdout = record["winner"]["holdout"]
     assert again.holdout["score"] == pytest.approx(holdout["score"])
-    assert (again.holdout["low"], again.holdout["high"]) == (pytest.approx(holdout["low"]), pytest.approx(holdout["high"]))
+    assert (again.holdout["low"], again.holdout["high"]) == (
+        pytest.approx(holdout["low"]),
+        pytest.approx(holdout["high"]),
+    )
     assert again.rows == record["protocol"]["train_rows"]
 
 

@@ -133,7 +133,15 @@ def test_a_score_is_called_optimistic_only_where_the_hold_out_is_worse():
 )
 def test_how_a_winner_was_chosen_leaves_out_what_the_clock_cut(cut, told):
     rows = [
-        {"name": name, "rank": rank, "mean": 0.9 - 0.1 * rank, "baseline": False, "cut": None, "low": None, "high": None}
+        {
+            "name": name,
+            "rank": rank,
+            "mean": 0.9 - 0.1 * rank,
+            "baseline": False,
+            "cut": None,
+            "low": None,
+            "high": None,
+        }
         for rank, name in enumerate("abc", start=1)
     ]
     best = rows[0]

@@ -77,7 +77,9 @@ class Kept(Finish):
         row = {"name": "m", "fit_seconds": fit_seconds}
         clock = SimpleNamespace(left=lambda reserve=0.0: left, reserve_for_end=lambda: 0.0)
         problem = SimpleNamespace(task="regression", y=np.zeros(10))
-        super().__init__(SimpleNamespace(problem=problem, clock=clock, rows=[row], encode_seconds=0.0, folder=None), "f")
+        super().__init__(
+            SimpleNamespace(problem=problem, clock=clock, rows=[row], encode_seconds=0.0, folder=None), "f"
+        )
         self.winner = {"name": "m"}
         self.outcomes = list(outcomes)
         self.asked = []
