@@ -88,7 +88,7 @@ def _about_fitted_again(record: dict[str, Any], other: dict[str, Any]) -> str:
 
 
 def learned_columns(record: dict[str, Any], model: str | None = None) -> list[str]:
-    """Return the columns learned from, those that matter most to a model first: the winner if nothing is known of it."""
+    """Return the columns learned from, those that matter most to a model first; if that is not known, to the winner."""
     known = record.get("details") or {}
     details = known.get(model) or known.get((record["winner"] or {}).get("name")) or {}
     weight = {entry["name"]: entry["value"] for entry in details.get("importances") or []}

@@ -1,4 +1,4 @@
-"""A model of a finished comparison, fitted again: so that every line of a leaderboard can be asked, not only the winner.
+"""A model of a finished comparison, fitted again: every line of a leaderboard can be asked, not only the winner.
 
 A comparison keeps one model. The others are in its record by their class and their settings; with the table and the
 seed that is enough to fit one as it was judged: to the training rows, encoded as they were, with the same rows set
@@ -15,7 +15,7 @@ import numpy as np
 from ...core.errors import DataError, ParameterError
 from ...core.registry import REGISTRY
 from .aside import Aside
-from .candidates import Candidate, blend_of, candidates_for, surrounded, wants_dense
+from .candidates import Candidate, blend_of, surrounded, wants_dense
 from .judge import holdout_interval
 from .keep import table_model, with_target
 from .measures import Prediction, ranking_measure

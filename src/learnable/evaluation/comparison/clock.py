@@ -12,7 +12,6 @@ import numpy as np
 from ...core.errors import LearnableError
 from ...core.estimator import Certificate
 
-
 _LEAST_WORK: Final = 0.02  # seconds on a processor from which the pace of a machine can be told
 _SLOWEST: Final = 2.5  # what waits longer waits for something else than a processor, such as a file
 
