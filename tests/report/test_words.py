@@ -138,9 +138,9 @@ CLAIM = {"kind": "gap", "value": 3.1e-7, "tolerance": 1e-6, "holds": True, "boun
          "It follows that the objective is at most 0.5 (relative) above the best value possible."),
         (CLAIM | {"kind": "closed-form", "bound": 0.0},
          "The equations that define the solution hold to a relative residual of 3.1 × 10⁻⁷. The tolerance is 10⁻⁶."),
-        (CLAIM | {"kind": "greedy", "value": 0.0, "bound": None, "holds": False, "sentence": "cut by its share of time"},
+        (CLAIM | {"kind": "greedy", "value": 0.0, "bound": None, "holds": False, "sentence": "cut by its time"},
          "No split falls short of the best of its candidates by more than 0. The tolerance is 10⁻⁶. That is said of a "
-         "part of the model that was asked for: it was cut by its share of time."),
+         "part of the model that was asked for: it was cut by its time."),
         (CLAIM | {"kind": "none", "sentence": None}, "How well it was solved is not known."),
         (CLAIM | {"kind": "none", "sentence": "coverage of 90 %"}, "Coverage of 90 %."),
         (CLAIM | {"kind": "novel"}, "novel: s."),

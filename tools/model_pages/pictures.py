@@ -482,7 +482,7 @@ def draw_series(name: str, model: Any) -> tuple[str, str, Any]:
     )  # fmt: skip
     error = float(np.sqrt(np.mean((said[10:] - new[11:]) ** 2)))
     words = (
-        "A wave of a speed that the network was not told, and what it says of each step from the steps before it. After "
+        "A wave of a speed that the network was not told, and what it says of each step from the steps before. After "
         f"ten steps its error is {error:.2f}; the noise is 0.05."
     )
     return figure, words, model

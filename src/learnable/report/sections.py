@@ -80,7 +80,7 @@ _COMPARED: Final = 3  # lines of the leaderboard whose intervals say how many de
 
 
 def score_decimals(record: dict[str, Any]) -> int:
-    """Return how many decimals the scores of this record deserve: those of the best, which are compared with each other.
+    """Return how many decimals the scores of this record deserve: what tells the best ones apart.
 
     The intervals of models far behind may be many times as wide.
     """
