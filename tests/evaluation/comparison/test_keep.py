@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import learnable as ln
+from learnable.evaluation import ConformalRegressor
 from learnable.evaluation.comparison.candidates import Candidate, blend_of, candidates_for
 from learnable.evaluation.comparison.finish import Finish
 from learnable.evaluation.comparison.keep import forget_limits, keep_candidate, limits_of
@@ -104,3 +105,14 @@ def test_what_was_cut_after_the_race_is_said():
     finish.tell_cut("The model file holds a fit", {"done": 70, "of": 100, "unit": "rounds"})
     told = "The model file holds a fit that was cut by its share of time after 70 of 100 rounds: give more --seconds."
     assert finish.notes == [told]
+
+
+def test_the_file_of_a_forest_with_intervals_is_at_most_twice_that_of_the_forest(folder):
+    [_, forest] = candidates_for("regression", ["ExtraTreesRegressor"])
+    small = Candidate("forest", forest.model, forest.parameters | {"n_estimators": 20}, forest.path)
+    sizes = []
+    for intervals in (True, False):
+        keep_candidate(Told(), str(folder), small, "regression", None, "y", 0, "f.safetensors", None, None, intervals)
+        assert isinstance(ln.load(folder / "f.safetensors"), ConformalRegressor) == intervals
+        sizes.append((folder / "f.safetensors").stat().st_size)
+    assert sizes[0] <= 2 * sizes[1]
