@@ -47,7 +47,7 @@ def prepare(page: Any, seconds: float) -> dict[str, str]:
     other = page.locator(".board th.who a").nth(1).get_attribute("href")
     number = table.rpartition("/")[2]
     page.goto(f"{page.url.partition('#')[0]}#/ask/{number}?kind=cluster")
-    page.get_by_label("Model", exact=True).select_option("kmeans")
+    page.locator("select", has=page.locator("option[value=kmeans]")).select_option("kmeans")
     page.get_by_role("button", name="Start", exact=True).click()
     page.wait_for_selector("iframe", timeout=patience)
     clusters = page.url.partition("#")[2]
