@@ -58,3 +58,11 @@ def test_scores_have_the_decimals_that_tell_the_best_apart_whatever_the_others_a
     others = [{"mean": 0.1, "low": 0.0, "high": 0.3}] * 10
     found = score_decimals({"leaderboard": [*best, *others], "winner": {"holdout": best[0]}})
     assert found == 3 and f"{best[0]['mean']:.{found}f}" != f"{best[1]['mean']:.{found}f}"
+
+
+def test_a_model_that_was_tried_on_fewer_rows_is_not_called_not_started():
+    record = records.houses()
+    late = next(row for row in record["leaderboard"] if row["status"] == "timeout")
+    late |= {"status": "skipped", "reason": "left behind: R² 0.5 on 4,000 rows, where the best had 0.8"}
+    found = board(record).failures[0]
+    assert (found.status, found.reason) == ("left behind", "R² 0.5 on 4,000 rows, where the best had 0.8")

@@ -180,11 +180,11 @@ def _cut_mark(cut: dict[str, Any]) -> str:
 
 def _failure(row: dict[str, Any]) -> Failure:
     status = str(row.get("status") or "failed")
-    return Failure(
-        name=name(row.get("name"), 100),
-        status=STATUS.get(status, "no score" if status == "ok" else status),
-        reason=str(row.get("reason") or "no reason was recorded"),
-    )
+    word = STATUS.get(status, "no score" if status == "ok" else status)
+    reason = str(row.get("reason") or "no reason was recorded")
+    if reason.startswith("left behind: "):  # it was tried on fewer rows
+        word, _, reason = reason.partition(": ")
+    return Failure(name=name(row.get("name"), 100), status=word, reason=reason)
 
 
 # --------------------------------------------------------------------------------------------------------------------
