@@ -1,12 +1,12 @@
 """Does `learnable compare` find a model as good as people would choose? Twelve tables against tuned LightGBM.
 
-    python -m benchmarks.tool_quality --data FOLDER --seconds 300 [--draws 50] [--tables adult letter …] [--json FILE]
+    python -m benchmarks.tool_quality --data FOLDER --seconds 300 [--draws 50] [--same-time] [--tables adult …]
 
 A fifth of every table is set aside first. On the rest the tool runs as a user would run it, and saves its model;
 LightGBM is tuned by random draws of its usual parameters, each judged by five folds, and fitted again to all of these
-rows. Both are then judged on the rows set aside. FOLDER holds the real tables as CSV files; what is not there is left
-out, and the generated tables are always there. The figure to quote is in how many tables the tool's score is at least
-LightGBM's.
+rows; with --same-time no draw begins after the seconds that the tool took. Both are then judged on the rows set aside.
+FOLDER holds the real tables as CSV files; what is not there is left out, and the generated tables are always there. The
+figure to quote is in how many tables the tool's score is at least LightGBM's.
 """
 
 from __future__ import annotations
@@ -198,7 +198,9 @@ def run_tool(
     }
 
 
-def run_lightgbm(train: pd.DataFrame, test: pd.DataFrame, target: str, task: str, draws: int) -> dict[str, Any]:
+def run_lightgbm(
+    train: pd.DataFrame, test: pd.DataFrame, target: str, task: str, draws: int, most: float = np.inf
+) -> dict[str, Any]:
     """Tune LightGBM by random draws on five folds of the training rows, and judge it on the test rows."""
     import lightgbm as lgb
 
@@ -209,7 +211,8 @@ def run_lightgbm(train: pd.DataFrame, test: pd.DataFrame, target: str, task: str
         for column in X.columns:
             if not pd.api.types.is_numeric_dtype(X[column]):
                 levels = pd.Index(train[column].dropna().unique())
-                X[column] = pd.Categorical(X[column], categories=levels)
+                X[column] = pd.Categorical(X[column].where(X[column].isin(levels)), categories=levels)
+        X.columns = [f"c{place}" for place in range(X.shape[1])]  # it takes no brackets in a name
         frames.append(X)
     X, X_test = frames
     y = train[target]
@@ -221,7 +224,11 @@ def run_lightgbm(train: pd.DataFrame, test: pd.DataFrame, target: str, task: str
     kind = lgb.LGBMRegressor if classes is None else lgb.LGBMClassifier
     rng = np.random.default_rng(0)
     best, chosen = -np.inf, {}
+    tried = 0
     for draw in range(draws):
+        if draw > 0 and time.monotonic() - began > most:
+            break
+        tried += 1
         settings = {} if draw == 0 else _draw(rng)
         scores = []
         for a, b in folds.split(X, codes):
@@ -232,7 +239,8 @@ def run_lightgbm(train: pd.DataFrame, test: pd.DataFrame, target: str, task: str
     model = kind(verbose=-1, random_state=0, **chosen).fit(X, codes)
     p = None if classes is None else model.predict_proba(X_test)
     found = model.predict(X_test) if classes is None else classes[p.argmax(axis=1)]
-    return {"seconds": time.monotonic() - began, "settings": chosen, **judge(task, test[target], classes, found, p)}
+    spent = time.monotonic() - began
+    return {"seconds": spent, "draws": tried, "settings": chosen, **judge(task, test[target], classes, found, p)}
 
 
 def _draw(rng: np.random.Generator) -> dict[str, Any]:
@@ -259,6 +267,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--draws", type=int, default=50)
+    parser.add_argument("--same-time", action="store_true", help="give LightGBM no more seconds than the tool took")
     parser.add_argument("--rows", type=int, default=None, help="use at most so many rows of a table")
     parser.add_argument("--tables", nargs="*", default=[*REAL, *GENERATED])
     parser.add_argument("--models", nargs="*", default=None, help="what the tool races; by default all")
@@ -277,13 +286,16 @@ def main() -> None:
         train, test = train_test_split(table, test_size=0.2, random_state=0, stratify=stratify)
         train, test = train.reset_index(drop=True), test.reset_index(drop=True)
         tool = run_tool(train, test, target, task, options.seconds, options.models)
-        peer = run_lightgbm(train, test, target, task, options.draws)
+        most = tool.get("seconds", options.seconds) if options.same_time else np.inf
+        peer = run_lightgbm(train, test, target, task, options.draws, most)
         metric = {"log_loss": "negative log loss"}.get(tool.get("metric", ""), tool.get("metric", ""))
         reached = bool(metric in tool and tool[metric] >= peer[metric])
         results[name] = {"tool": tool, "lightgbm": peer, "metric": metric, "at_least": reached}
         shown, theirs = tool.get(metric, float("nan")), peer.get(metric, float("nan"))
         verdict = "yes" if reached else "NO"
-        print(f"{name}: {metric} {shown:.4f} ({tool.get('model')}), LightGBM {theirs:.4f}: {verdict}", flush=True)
+        draws = f"{peer['draws']} draws, {peer['seconds']:.0f} s"
+        ours = f"{tool.get('model')}, {tool.get('seconds', 0.0):.0f} s"
+        print(f"{name}: {metric} {shown:.4f} ({ours}), LightGBM {theirs:.4f} ({draws}): {verdict}", flush=True)
     won = sum(result["at_least"] for result in results.values())
     print(f"at least LightGBM's in {won} of {len(results)}")
     if options.json is not None:

@@ -72,11 +72,21 @@ def test_entries_with_several_names_and_without_a_type_are_kept():
     ]
 
 
-@pytest.mark.parametrize("name", ["Ridge", "Lasso", "GaussianNB", "KMeans", "PCA", "PoissonHMM", "PolynomialFeatures"])
+DRAWN = ["Ridge", "Lasso", "GaussianNB", "KMeans", "PCA", "PoissonHMM", "PolynomialFeatures", "ID3Classifier"]
+
+
+@pytest.mark.parametrize("name", [*DRAWN, "TableEncoder"])
 def test_a_picture_is_drawn_by_the_model_itself(name):
     figure, words, model = pictures.draw(name)
     assert figure.startswith("<svg") and figure.endswith("</svg>")
     assert type(model).__name__ == name and words.endswith(".")
+
+
+@pytest.mark.parametrize("name", ["LSTMClassifier", "RNNRegressor"])
+def test_networks_of_sequences_are_drawn_too(name, monkeypatch):
+    monkeypatch.setitem(pictures.SETTINGS, name, {"units": 2, "max_iter": 1})
+    figure, words, model = pictures.draw(name)
+    assert figure.startswith("<svg") and type(model).__name__ == name and words.endswith(".")
 
 
 def test_every_picture_leads_to_its_page():
@@ -90,6 +100,7 @@ def test_every_picture_leads_to_its_page():
 
 def test_models_without_a_picture_are_known():
     assert set(pictures.ELSEWHERE) <= set(estimator_names())
+    assert all(pictures.ELSEWHERE.values())  # the gallery has their picture
     assert pictures.SPARSE | set(pictures.SETTINGS) <= set(estimator_names())
 
 

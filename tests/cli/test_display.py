@@ -21,6 +21,7 @@ from learnable.cli.display import (
     unfinished,
     wide_leaderboard,
 )
+from learnable.evaluation.comparison.clock import NOT_STARTED
 from learnable.evaluation.comparison.record import new_row
 
 EVIL = "[red]\x1b]0;title\x07\n\x1b[2J"
@@ -81,6 +82,8 @@ def test_lines_are_printed_for_every_model():
     display = Lines(out)
     row = new_row("Ridge", "Ridge", {})
     row.update(status="ok", mean=0.5, low=0.4, high=0.6, fit_seconds=0.01)
+    late = new_row("Lasso", "Lasso", {})
+    late.update(status="timeout", reason=NOT_STARTED)
     protocol = {"scheme": "5-fold", "train_rows": 80, "holdout_rows": 20}
     with display:
         for event in (
@@ -90,12 +93,14 @@ def test_lines_are_printed_for_every_model():
             {"kind": "start", "name": "Ridge", "seconds": 12.0},
             {"kind": "fold", "name": "Ridge", "score": 0.5},
             {"kind": "finish", "row": row},
+            {"kind": "finish", "row": late},
         ):
             display.on_event(event)
     text = out.file.getvalue()
     assert (
         "Ridge (at most 12 s)" in text and "0.5000 [0.4000, 0.6000], fit 10 ms" in text and "20 rows set aside" in text
     )
+    assert "Lasso: timeout: no time was left to start it" in text
 
 
 def test_the_live_display_names_the_model_and_the_time_left():
@@ -140,6 +145,8 @@ def test_the_leaderboard_has_one_line_a_model_within_80_columns():
     long = "RandomForestRegressor (min_samples_leaf=5, max_features=third)"
     late = new_row("KernelRidge (alpha=0.1, kernel=rbf)", "KernelRidge", {})
     late.update(status="timeout", reason="stopped at its limit of 0.0789 s", mean=0.9999)  # of the folds it finished
+    unstarted = new_row("LinearSVR", "LinearSVR", {})
+    unstarted.update(status="timeout", reason=NOT_STARTED)
     cut = {"done": 3, "of": 100, "unit": "rounds"}
     record = record_of(
         finished_row("HistGradientBoostingRegressor", "HistGradientBoostingRegressor", high=1.0),
@@ -148,14 +155,23 @@ def test_the_leaderboard_has_one_line_a_model_within_80_columns():
             "a name of the user's own that goes on and on and on, for ever and ever", "Mine", 1e9, 1e8, rank=3
         ),
         late,
+        unstarted,
     )
     record["protocol"] |= {"repeats": 1, "margin": 0.01}
     lines = shown(leaderboard(record, 80)).splitlines()
-    assert len(lines) == 2 + 4 and max(len(line.rstrip()) for line in lines) <= 80
+    assert len(lines) == 2 + 5 and max(len(line.rstrip()) for line in lines) <= 80
     assert "HistGradientBoosting " in lines[2] and "[0.8000, 1.0000]" in lines[2]
     assert "RandomForest leaf=5" in lines[3] and "worse, cut" in lines[3] and "12.3 ms" in lines[3]
     assert "± 0.0123" in lines[3] and "timeout" in lines[5] and "0.9999" not in lines[5]
-    assert unfinished(record) == ["KernelRidge alpha=0.1 kernel=rbf: timeout: its share of time was up"]
+    assert unfinished(record) == [
+        "KernelRidge alpha=0.1 kernel=rbf: timeout: its share of time was up",
+        "LinearSVR: timeout: no time was left to start it",
+    ]
+    behind = [new_row(name, name, {}) for name in ("LDA", "QDA")]
+    for number, row in enumerate(behind):
+        row.update(status="skipped", reason=f"left behind: accuracy 0.{number} on 4,000 rows")
+    [told] = unfinished(record_of(*behind))
+    assert told.startswith("LDA, QDA: skipped: left behind on fewer rows for want of time; --details")
     assert any(line.startswith("cut: ") for line in legend(record, details=False))
     assert long.split()[0] in shown(wide_leaderboard(record)).replace("\n", "") or "RandomForest" in shown(
         wide_leaderboard(record)

@@ -154,3 +154,14 @@ def test_of_two_classes_the_test_is_spiegelhalters():
     sure = np.tile([1.0, 0.0], (5, 1))
     assert calibration_verdict(np.zeros(5, int), sure)["word"] == "unknown"
     assert calibration_verdict(np.array([0, 0, 1, 0, 0]), sure)["word"] == "overconfident"
+
+
+def test_probabilities_that_are_off_by_very_little_can_be_taken_at_their_word_however_many_rows_tell():
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.2, 0.8, 400_000)
+    y = (rng.random(len(true)) < true).astype(int)
+    said = 0.5 + 0.97 * (true - 0.5)  # a little too cautious
+    found = calibration_verdict(y, np.column_stack([1.0 - said, said]))
+    assert found["p_value"] < 0.05 and found["word"] == "nearly"
+    far = 0.5 + 0.5 * (true - 0.5)
+    assert calibration_verdict(y, np.column_stack([1.0 - far, far]))["word"] == "underconfident"

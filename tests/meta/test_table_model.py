@@ -247,3 +247,10 @@ def test_adult(reference_data):
     model = TableModel(LogisticRegression()).fit(train.drop(columns=["split", "fnlwgt"]), "income")
     assert model.certificate_.holds
     assert 1 - model.score(test, "income") < 0.149  # logistic regression's published .1475, with other encodings
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_a_model_of_numbers_that_is_given_text_recommends_it(as_frame):
+    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": ["a", "b", "a", "c"]})
+    with pytest.raises(ValueError, match=r"TableModel\(estimator\)\.fit\(table, target\)"):
+        Ridge().fit(table if as_frame else table.to_numpy(), [1.0, 2.0, 3.0, 4.0])

@@ -19,7 +19,7 @@ def without_failures(record):
 def test_advice_follows_what_was_found():
     record = records.houses()
     assert "assessed_value" in advise(record)[0]
-    assert said(record, "1 model was stopped by the time limit: give more --seconds") and said(record, "failed")
+    assert said(record, "1 model has no score because the time was up: give more --seconds") and said(record, "failed")
     assert said(record, "learning curve is flat") and said(record, "learnable predict")
     for absent in (
         "max_iter",

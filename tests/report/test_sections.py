@@ -14,6 +14,10 @@ def board(record):
 def test_marks_and_failures():
     found = board(records.houses())
     assert [line.marks for line in found.lines] == [["best"], ["equal"], ["equal"], [], ["baseline"]]
+    cut = records.houses()
+    cut["leaderboard"][1] |= {"rank": 0, "cut": {"done": 3, "of": 100, "unit": "rounds"}}
+    cut["leaderboard"][0]["verdict"] = "undecided"
+    assert [line.marks for line in board(cut).lines][:2] == [["best", "cut"], ["chosen", "undecided"]]
     assert [(f.status, f.reason[:9]) for f in found.failures] == [("out of time", "stopped a"), ("failed", "DataError")]
     assert found.also == ["rmse", "mae"]
 
@@ -47,3 +51,18 @@ def test_no_lines():
     found = board(records.nothing_worked())
     assert found.lines == [] and len(found.failures) == 2
     assert found.failures[1].reason == "no reason was recorded"
+
+
+def test_scores_have_the_decimals_that_tell_the_best_apart_whatever_the_others_are():
+    best = [{"mean": 0.0199, "low": 0.0102, "high": 0.0296}, {"mean": 0.0217, "low": 0.0118, "high": 0.0316}]
+    others = [{"mean": 0.1, "low": 0.0, "high": 0.3}] * 10
+    found = score_decimals({"leaderboard": [*best, *others], "winner": {"holdout": best[0]}})
+    assert found == 3 and f"{best[0]['mean']:.{found}f}" != f"{best[1]['mean']:.{found}f}"
+
+
+def test_a_model_that_was_tried_on_fewer_rows_is_not_called_not_started():
+    record = records.houses()
+    late = next(row for row in record["leaderboard"] if row["status"] == "timeout")
+    late |= {"status": "skipped", "reason": "left behind: R² 0.5 on 4,000 rows, where the best had 0.8"}
+    found = board(record).failures[0]
+    assert (found.status, found.reason) == ("left behind", "R² 0.5 on 4,000 rows, where the best had 0.8")

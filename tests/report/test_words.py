@@ -65,6 +65,10 @@ def test_a_winner_that_is_not_the_first_line_is_not_called_the_best():
     record["leaderboard"][1] |= {"rank": 0, "cut": {"done": 3, "of": 100, "unit": "rounds"}}
     text = verdict(record)
     assert "has the best" not in text and "Ridge (alpha=1) ranks above it but is not kept" in text
+    record["leaderboard"][0]["verdict"] = "undecided"
+    next(row for row in record["leaderboard"] if row["baseline"])["verdict"] = "undecided"
+    assert re.search(r"better than the baseline \(.*\) cannot be told", verdict(record))
+    assert "ridge" not in verdict(record)  # only baselines are written small inside a sentence
 
 
 def test_a_baseline_that_leads_is_named_first():
@@ -134,6 +138,9 @@ CLAIM = {"kind": "gap", "value": 3.1e-7, "tolerance": 1e-6, "holds": True, "boun
          "It follows that the objective is at most 0.5 (relative) above the best value possible."),
         (CLAIM | {"kind": "closed-form", "bound": 0.0},
          "The equations that define the solution hold to a relative residual of 3.1 × 10⁻⁷. The tolerance is 10⁻⁶."),
+        (CLAIM | {"kind": "greedy", "value": 0.0, "bound": None, "holds": False, "sentence": "cut by its time"},
+         "No split falls short of the best of its candidates by more than 0. The tolerance is 10⁻⁶. That is said of a "
+         "part of the model that was asked for: it was cut by its time."),
         (CLAIM | {"kind": "none", "sentence": None}, "How well it was solved is not known."),
         (CLAIM | {"kind": "none", "sentence": "coverage of 90 %"}, "Coverage of 90 %."),
         (CLAIM | {"kind": "novel"}, "novel: s."),
@@ -162,6 +169,7 @@ def test_a_certificate_in_one_word():
     assert words.certificate_mark(CLAIM)[1] == "solved to 4e-7"
     assert words.certificate_mark(CLAIM | {"value": 1e-8})[1] == "solved to 1e-8"
     assert words.certificate_mark(CLAIM | {"holds": False})[1] == "stopped at 4e-7"
+    assert words.certificate_mark(CLAIM | {"holds": False, "sentence": "cut by its share of time"})[1] == "cut"
     assert words.certificate_mark(CLAIM | {"kind": "ascent"})[1] == "local optimum to 4e-7"
     assert words.certificate_mark(CLAIM | {"kind": "greedy"})[1] == "splits checked"
     assert words.certificate_mark(CLAIM | {"kind": "none"})[1] == "none"

@@ -90,6 +90,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "Nystroem": {"n_components": 5, "gamma": 0.5, "random_state": 0},
     "RBFSampler": {"n_components": 5, "gamma": 0.5, "random_state": 0},
     "NearestNeighbors": {"n_neighbors": 5},
+    "LSTMClassifier": {"units": 8, "max_iter": 40, "learning_rate_init": 0.02},
+    "LSTMRegressor": {"units": 12, "max_iter": 60, "learning_rate_init": 0.02},
+    "RNNClassifier": {"units": 8, "max_iter": 60, "learning_rate_init": 0.01},
+    "RNNRegressor": {"units": 12, "max_iter": 60, "learning_rate_init": 0.01},
     "RFE": {"n_features_to_select": 3},
     "SequentialFeatureSelector": {"n_features_to_select": 3},
 }
@@ -97,13 +101,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
 ELSEWHERE = {
     "LatentDirichletAllocation": "bars",
     "PopulationStructure": "nancycats",
-    "ID3Classifier": None,
-    "TableEncoder": None,
-    "LSTMClassifier": None,
-    "LSTMRegressor": None,
-    "RNNClassifier": None,
-    "RNNRegressor": None,
 }
+#: Models of sequences: each row is a series.
+OF_SERIES = ("LSTMClassifier", "LSTMRegressor", "RNNClassifier", "RNNRegressor")
+#: Quinlan's fourteen days: outlook, temperature, humidity, wind, and whether one plays.
+DAYS = """
+sunny hot high weak no, sunny hot high strong no, overcast hot high weak yes, rain mild high weak yes,
+rain cool normal weak yes, rain cool normal strong no, overcast cool normal strong yes, sunny mild high weak no,
+sunny cool normal weak yes, rain mild normal weak yes, sunny mild normal strong yes, overcast mild high strong yes,
+overcast hot normal weak yes, rain mild high strong no
+"""
+#: Kinds of pictures whose models are not fitted to a file of rows.
+NO_FILES = ("features", "states", "questions", "encoding", "memory", "series")
 TRUTH = np.array([3.0, 0.0, 0.0, -2.0, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0])
 COUNTS = {"PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GLM"}
 CURVED = {"trees", "ensembles", "kernel", "neighbors", "neural", "meta", "evaluation", "mixtures"}
@@ -142,6 +151,10 @@ def kind_of(name: str, model: Any) -> str:
         return "features"
     if name == "NearestNeighbors":
         return "neighbours"
+    if name in ("ID3Classifier", "TableEncoder"):
+        return "questions" if name == "ID3Classifier" else "encoding"
+    if name in OF_SERIES:
+        return "memory" if name.endswith("Classifier") else "series"
     if name == "SpectralClustering":
         return "moons"
     if role == "regressor":
@@ -367,13 +380,122 @@ def draw_neighbours(name: str, model: Any) -> tuple[str, str, Any]:
     )
 
 
+def draw_questions(name: str, model: Any) -> tuple[str, str, Any]:
+    """Show the tree of questions about categories."""
+    from learnable.trees import plot_tree
+
+    rows = np.array([day.split() for day in DAYS.replace("\n", " ").split(",")])
+    model.fit(rows[:, :-1], rows[:, -1])
+    columns = ["outlook", "temperature", "humidity", "wind"]
+    figure = plot_tree(model, feature_names=columns, title="Whether one plays")
+    words = "The tree of Quinlan's fourteen days: it asks for the outlook first, and never for the temperature."
+    return str(figure), words, model
+
+
+def draw_encoding(name: str, model: Any) -> tuple[str, str, Any]:
+    """Show a small table as the numbers that models get."""
+    import pandas as pd
+
+    table = pd.DataFrame(
+        {
+            "age": [20, 35, None, 50, 41, 28],
+            "colour": ["red", "blue", "blue", None, "green", "red"],
+            "member": [True, False, True, True, False, False],
+            "since": pd.to_datetime(
+                ["2024-01-10", "2024-03-05", "2024-05-20", "2024-07-14", "2024-10-02", "2024-12-24"]
+            ),
+        }
+    )
+    made = model.fit(table).transform(table)
+    made = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
+    names = [str(word) for word in model.get_feature_names_out()]
+    largest = np.abs(made).max()
+    left, side, high = 24.0, 26.0, 24.0
+    width = left + side * len(names) + 90.0
+    top = 130.0
+    marks = []
+    for j, word in enumerate(names):
+        x = left + side * j
+        turned = f"rotate(-50 {x + side / 2:.0f} {top - 8:.0f})"
+        marks.append(tag("text", word, x=x + side / 2, y=top - 8, transform=turned, font_size=11, fill="currentColor"))
+        for i, value in enumerate(made[:, j]):
+            colour = ACCENT if value >= 0 else COLOURS[1]
+            marks.append(
+                tag(
+                    "rect", x=x + 1, y=top + high * i, width=side - 2, height=high - 2,
+                    fill=colour, fill_opacity=round(float(abs(value) / largest), 3), stroke=MUTED, stroke_width=0.4,
+                )
+            )  # fmt: skip
+    for i in range(len(made)):
+        marks.append(tag("text", str(i + 1), x=8, y=top + high * i + 16, font_size=11, fill="currentColor"))
+    box = f"0 0 {width:.0f} {top + high * len(made) + 4:.0f}"
+    title = "Six rows as TableEncoder hands them on"
+    figure = tag("svg", tag("title", title), *marks, viewBox=box, role="img", aria_label=title)
+    words = (
+        f"Six rows of four columns (a number with a gap, categories with a gap, a truth value, a date) become "
+        f"{len(names)} columns of numbers: the darker, the larger; the second colour is negative."
+    )
+    return str(figure), words, model
+
+
+def draw_memory(name: str, model: Any) -> tuple[str, str, Any]:
+    """Show the probability of a class that only the first step tells, after each step of a sequence."""
+    rng = np.random.default_rng(0)
+    lengths = [*rng.integers(2, 13, 200), *([12] * 40)]
+    X = [rng.standard_normal((length, 1)) for length in lengths]
+    y = np.array(["positive" if x[0, 0] > 0 else "negative" for x in X])
+    model.fit(X[:200], y[:200])
+    steps = np.arange(1, 13)
+    lines = {}
+    for which in ("positive", "negative"):
+        new = next(x for x, label in zip(X[200:], y[200:], strict=True) if label == which and abs(x[0, 0]) > 0.5)
+        at = list(model.classes_).index("positive")
+        lines["first > 0" if which == "positive" else "first < 0"] = (
+            steps,
+            np.array([model.predict_proba([new[:k]])[0][at] for k in steps]),
+        )
+    figure = labelled_lines(lines, title=f"Memory of {name}", x_label="steps seen", y_label="probability of positive")
+    share = float(np.mean(model.predict(X[200:]) == y[200:]))
+    words = (
+        "The class is the sign of the first step; the lines are what the network says after each step of two new "
+        f"sequences. After twelve steps it is right about {share:.0%} of 40 new ones."
+    )
+    return figure, words, model
+
+
+def draw_series(name: str, model: Any) -> tuple[str, str, Any]:
+    """Show a series and what a network of sequences says of its next step."""
+    rng = np.random.default_rng(0)
+    t = np.arange(41)
+
+    def waves(n: int) -> Any:
+        phase = rng.uniform(0.0, 2 * np.pi, n)
+        speed = rng.uniform(0.3, 0.6, n)
+        return np.sin(speed[:, None] * t + phase[:, None]) + 0.05 * rng.standard_normal((n, len(t)))
+
+    train = waves(150)
+    new = waves(1)[0]
+    model.fit(train[:, :-1, None], train[:, 1:])
+    said = np.ravel(model.predict(new[None, :-1, None]))
+    figure = labelled_lines(
+        {"series": (t[1:], new[1:]), "said": (t[1:], said)},
+        title=f"{name} of a new wave", x_label="step", y_label="value",
+    )  # fmt: skip
+    error = float(np.sqrt(np.mean((said[10:] - new[11:]) ** 2)))
+    words = (
+        "A wave of a speed that the network was not told, and what it says of each step from the steps before. After "
+        f"ten steps its error is {error:.2f}; the noise is 0.05."
+    )
+    return figure, words, model
+
+
 DRAWN = {name.removeprefix("draw_"): value for name, value in list(globals().items()) if name.startswith("draw_")}
 
 
 def files_taken(name: str, folder: Path) -> str | bool | None:
     """Fit a model to a file that is streamed: True, or what it says instead; None where that cannot be tried."""
     model = build(name)
-    if name in ELSEWHERE or name.startswith("MultiTask") or kind_of(name, model) in ("features", "states"):
+    if name in ELSEWHERE or name.startswith("MultiTask") or kind_of(name, model) in NO_FILES:
         return None
     role = model.__sklearn_tags__().estimator_type
     if "max_seconds" in model.get_params():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+import time as time_module
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,8 @@ from . import completion, options
 from .tables import DEMO, DEMO_TARGETS, load_table, output_file
 
 _SECONDS = 600.0
+_NO_REPORT = "No time was left to write the report: give more --seconds."
+_TO_PRINT = 2.0  # seconds beyond the limit in which what is being printed may end
 NARROW = 80  # columns of a terminal that is not widened
 
 #: Shown by --help.
@@ -135,7 +138,8 @@ def compare(
     arguments = options.arguments
     with muted():
         server = Server(model or None)
-    with hard_limit(clock):
+    ending = _Ending(quiet=quiet, details=details, json=json)
+    with hard_limit(clock, ending):
         from .display import console, display_for
 
         source = DEMO if data is None else data
@@ -170,19 +174,59 @@ def compare(
                 command=" ".join(["learnable", *map(_quoted, arguments)]),
             )
         _complete(record, source, clock)
+        ending.out = out
+        ending.record = record
         where, trouble = _try_report(record, None if no_report else report)
-        if json:
-            import json as json_module
-
-            print(json_module.dumps(record, allow_nan=False))
-        else:
-            _show(out, record, where, [note for note in said if note], details=details, quiet=quiet)
+        ending.show(where, [note for note in said if note])
         if trouble is not None:
             raise trouble  # what was found out is on the screen already
     if record["status"] == "interrupted":
         options.reported = True
         return 130
     return 0 if record["winner"] is not None else 1
+
+
+class _Ending:
+    """Shows what was found, once: in the end, or when the limit is over before the report is written.
+
+    Attributes
+    ----------
+    record : ComparisonRecord or None
+        What was found; None until then.
+    out : Console
+        Where it is shown.
+    """
+
+    def __init__(self, *, quiet: bool, details: bool, json: bool) -> None:
+        self.quiet = quiet
+        self.details = details
+        self.json = json
+        self.record: Any = None
+        self.out: Any = None
+        self._turn = [True]  # who takes it out shows
+
+    def show(self, report: str | None = None, notes: Sequence[str] = (), advice: Sequence[str] = ()) -> bool:
+        """Print everything; tell whether it was done here, and not elsewhere before."""
+        try:
+            self._turn.pop()
+        except IndexError:
+            return False
+        record = {**self.record, "advice": [*self.record["advice"], *advice]}
+        if self.json:
+            import json as json_module
+
+            print(json_module.dumps(record, allow_nan=False), flush=True)
+        else:
+            _show(self.out, record, report, notes, details=self.details, quiet=self.quiet)
+        return True
+
+    def at_the_limit(self) -> int | None:
+        """Show what there is because the time is up; return the exit code, None if there is nothing to show."""
+        if self.record is None:
+            return None
+        if not self.show(advice=[_NO_REPORT]):
+            time_module.sleep(_TO_PRINT)  # it is being shown; a pipe that nobody reads would take for ever
+        return 0 if self.record["winner"] is not None else 1
 
 
 def _compare(
@@ -271,7 +315,7 @@ def _write_report(record: Any, file: str) -> str:
 
 
 def _show(
-    out: Any, record: Any, report: str | None, notes: list[str], *, details: bool = False, quiet: bool = False
+    out: Any, record: Any, report: str | None, notes: Sequence[str], *, details: bool = False, quiet: bool = False
 ) -> None:
     """Print the leaderboard and what follows from it; `quiet`, only the best model's score and the files."""
     from .display import headline, leaderboard, legend, one_line, unfinished, wide_leaderboard
@@ -332,11 +376,11 @@ _GRACE = 0.1
 
 
 @contextlib.contextmanager
-def hard_limit(clock: Any) -> Iterator[None]:
+def hard_limit(clock: Any, ending: _Ending | None = None) -> Iterator[None]:
     """End the process, temporary files removed, if the block is still running when the clock has run out.
 
     Everything that takes long runs in processes with deadlines of their own. This is for the rest: a file that takes
-    longer to read than the limit allows, for example.
+    longer to read than the limit allows, for example. What `ending` has to show by then is shown.
     """
     from ..core.threads import call_later
 
@@ -344,7 +388,7 @@ def hard_limit(clock: Any) -> Iterator[None]:
     if left is None:
         yield
         return
-    cancel = call_later(left + _GRACE, lambda: _give_up(clock.seconds))
+    cancel = call_later(left + _GRACE, lambda: _give_up(clock.seconds, ending))
     try:
         yield
     finally:
@@ -376,10 +420,13 @@ def _is_open(descriptor: int) -> bool:
     return True
 
 
-def _give_up(seconds: float) -> None:
+def _give_up(seconds: float, ending: _Ending | None) -> None:
     from ..evaluation.comparison.race import remove_all
 
     remove_all()
+    code = None if ending is None else ending.at_the_limit()
+    if code is not None:
+        os._exit(code)
     with contextlib.suppress(OSError, ValueError):
         told = f"learnable: the limit of {seconds:g} s was over before there was a result to show; give more --seconds."
         print(told, file=sys.stderr, flush=True)

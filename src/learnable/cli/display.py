@@ -118,7 +118,8 @@ def _missing(columns: Sequence[dict[str, Any]]) -> str:
         return "none"
     largest = sorted(columns, key=lambda c: -c["missing"])[:4]
     shown = ", ".join(f"{c['name']} {c['missing']:,}" for c in largest)
-    return f"in {len(columns)} columns ({shown}{', …' if len(columns) > 4 else ''})"
+    where = "1 column" if len(columns) == 1 else f"{len(columns)} columns"
+    return f"in {where} ({shown}{', …' if len(columns) > 4 else ''})"
 
 
 def _names(names: Sequence[str], most: int = 6) -> str:
@@ -221,12 +222,17 @@ def _verdict(row: dict[str, Any]) -> str:
 def unfinished(record: dict[str, Any], most: int = 5) -> list[str]:
     """Return why models have no score, those with the same reason together."""
     from ..evaluation.comparison.candidates import short_names
+    from ..evaluation.comparison.clock import NOT_STARTED
 
     rows = record["leaderboard"]
     found: dict[str, list[str]] = {}
     for name, row in zip(short_names(rows), rows, strict=True):
         if row["status"] != "ok":
-            reason = "its share of time was up" if row["status"] == "timeout" else row["reason"] or "not started"
+            reason = row["reason"] or "not started"
+            if reason.startswith("left behind"):
+                reason = "left behind on fewer rows for want of time; --details tells why, -m NAME races one alone"
+            if row["status"] == "timeout" and row["reason"] != NOT_STARTED:
+                reason = "its share of time was up"  # which is a number of its own for each model
             found.setdefault(f"{row['status']}: {reason}", []).append(name)
     return [one_line(f"{_names(names, most)}: {reason}") for reason, names in found.items()]
 
@@ -305,9 +311,10 @@ def headline(record: dict[str, Any]) -> list[str]:
     label = protocol["metric"]["label"]
     when = protocol.get("time")
     from_to = "" if not when else f" ({when['holdout'][0]} to {when['holdout'][1]})"
+    lower = "; lower is better" if protocol["metric"].get("greater_is_better") is False else ""
     lines = [
         f"{winner['name']} on {protocol['holdout_rows']:,} rows set aside{from_to}: {label} "
-        f"{score(judged['score'], digits)}{_ends(judged, digits)}"
+        f"{score(judged['score'], digits)}{_ends(judged, digits)}{lower}"
     ]
     if against is not None and against["score"] is not None:
         lines.append(
@@ -385,6 +392,7 @@ class Lines(Silent):
 
     def __init__(self, out: Console) -> None:
         self.out = out
+        self.started = ""
 
     def on_event(self, event: dict[str, Any]) -> None:
         """Print what a reader of a log wants to know."""
@@ -401,9 +409,12 @@ class Lines(Silent):
             )
         elif kind == "start":
             limit = "" if event["seconds"] is None else f" (at most {duration(event['seconds'])})"
-            self.out.print(f"{event['name']}{limit} …", soft_wrap=True)
+            self.started = event["name"]
+            self.out.print(f"{one_line(self.started)}{limit} …", soft_wrap=True)
         elif kind == "finish":
-            self.out.print(f"  {finished(event['row'])}", soft_wrap=True)
+            name = event["row"]["name"]
+            before = "  " if name == self.started else f"{one_line(name)}: "  # whose line stands above, or not at all
+            self.out.print(f"{before}{finished(event['row'])}", soft_wrap=True)
         elif kind == "stage" and not event["text"].startswith("encoded"):
             self.out.print(f"{event['text']} …", soft_wrap=True)
         self.out.file.flush()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,9 @@ def calibration_table(
     return CalibrationTable(edges, mean, share, count, float(total @ miss / total.sum()), float(miss.max()), kind)
 
 
+_SMALL: Final = 0.01  # a difference of mean probabilities that changes no decision
+
+
 def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.95) -> dict[str, Any]:
     """Tell whether probabilities can be taken at their word, by Spiegelhalter's test.
 
@@ -153,8 +156,9 @@ def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.
     Returns
     -------
     dict
-        "promised", "kept", "z", "p_value" and "word": "calibrated" (nothing speaks against it), "overconfident",
-        "underconfident", or "unknown" where every probability is 0 or 1 and came true.
+        "promised", "kept", "z", "p_value" and "word": "calibrated" (nothing speaks against it), "nearly" (they are
+        off beyond noise, by less than 0.01), "overconfident", "underconfident", or "unknown" where every probability is
+        0 or 1 and came true.
 
     Examples
     --------
@@ -179,6 +183,8 @@ def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.
     z = float((squares - given).sum() / variance**0.5)
     p_value = float(2.0 * ndtr(-abs(z)))
     word = "overconfident" if z > 0 else "underconfident"
+    if abs(kept - promised) < _SMALL:
+        word = "nearly"
     if p_value >= 1.0 - level:
         word = "calibrated"
     return found | {"z": z, "p_value": p_value, "word": word}

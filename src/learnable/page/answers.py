@@ -22,6 +22,7 @@ from .look import (
     look_summary,
     look_threshold,
 )
+from .others import fit_other
 from .predict import predict_file, predict_form, predict_row
 from .shelf import load_table
 from .store import GENOTYPES, read_json, write_json
@@ -173,6 +174,7 @@ QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
     "target": table_target,
     "check": table_check,
     "summary": look_summary,
+    "model": fit_other,
     "threshold": look_threshold,
     "confusion": look_confusion,
     "slices": look_slices,

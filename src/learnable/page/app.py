@@ -41,18 +41,19 @@ _MOST_MOVES: Final = 200  # of points of a scene
 _MOST_SCENES: Final = 12  # of the laboratory, kept in memory
 #: Questions about a run that the browser may ask, and the values it may give with each.
 _ASKABLE: Final = {
-    "summary": (),
-    "threshold": ("cost",),
-    "confusion": (),
-    "slices": ("column",),
-    "errors": ("by", "start", "count"),
-    "effect": ("column",),
-    "explain": ("row", "values"),
+    "summary": ("model",),
+    "model": ("model",),
+    "threshold": ("cost", "model"),
+    "confusion": ("model",),
+    "slices": ("column", "model"),
+    "errors": ("by", "start", "count", "model"),
+    "effect": ("column", "model"),
+    "explain": ("row", "values", "model"),
     "form": (),
     "predict": ("values",),
 }
 #: Those that read the table too.
-_OF_TABLE: Final = ("slices", "errors", "effect", "explain", "form", "predict")
+_OF_TABLE: Final = ("model", "slices", "errors", "effect", "explain", "form", "predict")
 
 
 def _bare(text: str, head: str = "") -> str:
@@ -304,7 +305,9 @@ class Page:
         values = {name: given[name] for name in _ASKABLE[question] if given.get(name) is not None}
         if question in _OF_TABLE:
             values["path"] = self._table_of(run)
-        return JSONResponse(await self.desk.ask(question, run=str(run.folder), **values))
+        # A model that is fitted again may take long; the desk stays free for the questions of other views.
+        desk = self.checker if question == "model" else self.desk
+        return JSONResponse(await desk.ask(question, run=str(run.folder), **values))
 
     @told
     async def predict_file(self, request: Request) -> Response:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import DataError, ParameterError
+from .others import ASIDE, MODEL, about_other, askable, folder_of, read_record
 from .shelf import load_model, load_table, typed_row
-from .store import read_json
 
 _OTHERS: Final = 50  # rows that a row's explanation compares with
 _ORDERS: Final = 32
@@ -18,8 +18,11 @@ _EXPLAINED: Final = 60  # columns with a share of their own
 _EFFECT_ROWS: Final = 2000
 
 
-def look_summary(run: str) -> dict[str, Any]:
-    """Return what the page says of a comparison before anything is asked: the verdict, the winner, what is proven."""
+def look_summary(run: str, model: str | None = None) -> dict[str, Any]:
+    """Return what the page says of a comparison before anything is asked: the verdict, the winner, what is proven.
+
+    Of another `model` than the winner, which must have been fitted again, what is known of that one.
+    """
     from ..report.numbers import Numbers
     from ..report.sections import score_decimals
     from ..report.words import certificate_sentence, standing, verdict
@@ -27,15 +30,26 @@ def look_summary(run: str) -> dict[str, Any]:
     record = read_record(run)
     numbers = Numbers(record)
     winner = record["winner"] or {}
-    name = winner.get("name")
+    folder = folder_of(run, model)
+    other = about_other(run, model)
+    name = winner.get("name") if folder == Path(run) else model
     details = (record.get("details") or {}).get(name) or {}
     sentences = [_plain_text(sentence) for sentence in verdict(numbers, standing(record), score_decimals(record))]
     claim = certificate_sentence(numbers, "details", str(name), "certificate")
     data = record["data"]
+    if folder != Path(run):
+        if other is None:
+            raise DataError(f"{name} has to be fitted again before it can be asked.")
+        sentences = [_about_fitted_again(record, other), *sentences[:1]]
+        winner = {}
+        line = [row["name"] for row in record["leaderboard"]].index(name)
+        claim = certificate_sentence(numbers, "leaderboard", line, "certificate")
     return {
         "verdict": sentences,
         "status": record["status"],
-        "winner": name,
+        "asked": name,
+        "winner": (record["winner"] or {}).get("name"),
+        "models": askable(record),
         "task": data["task"],
         "target": data["target"],
         "classes": data["classes"],
@@ -48,17 +62,35 @@ def look_summary(run: str) -> dict[str, Any]:
         "intervals": winner.get("intervals"),
         "decision": winner.get("decision"),
         "advice": record["advice"],
-        "columns": learned_columns(record),
+        "columns": learned_columns(record, name),
         "importances": details.get("importances") or [],
-        "aside": (Path(run) / "aside.npz").is_file(),
-        "model": (Path(run) / "model.safetensors").is_file(),
+        "aside": (folder / ASIDE).is_file(),
+        "model": (folder / MODEL).is_file(),
         "figures": _figures(numbers, name),
     }
 
 
-def learned_columns(record: dict[str, Any]) -> list[str]:
-    """Return the columns learned from, those that matter most to the winner first."""
-    details = (record.get("details") or {}).get((record["winner"] or {}).get("name")) or {}
+def _about_fitted_again(record: dict[str, Any], other: dict[str, Any]) -> str:
+    """Say what a model is that was not kept, and how it does on the rows set aside."""
+    from ..report.numbers import text_of
+
+    found = other["holdout"]
+    label = record["protocol"]["metric"]["label"]
+    decimals = 4
+    ends = ""
+    if found["low"] is not None and found["high"] is not None:
+        ends = f" ({text_of(found['low'], decimals=decimals)} to {text_of(found['high'], decimals=decimals)})"
+    return (
+        f"{other['name']} was fitted again to the {other['rows']:,} training rows, to be asked: on the "
+        f"{record['protocol']['holdout_rows']:,} rows set aside it reaches {label} "
+        f"{text_of(found['score'], decimals=decimals)}{ends}. It is not the model that is kept."
+    )
+
+
+def learned_columns(record: dict[str, Any], model: str | None = None) -> list[str]:
+    """Return the columns learned from, those that matter most to a model first; if that is not known, to the winner."""
+    known = record.get("details") or {}
+    details = known.get(model) or known.get((record["winner"] or {}).get("name")) or {}
     weight = {entry["name"]: entry["value"] for entry in details.get("importances") or []}
     learned = [c["name"] for c in record["data"]["profile"] if c["role"] == "feature" or c.get("learned")]
     return sorted(learned, key=lambda column: -(weight.get(column) or 0.0))
@@ -89,27 +121,27 @@ def _plain_text(markup: Any) -> str:
     return html.unescape(re.sub(r"<[^>]*>", "", str(markup)))
 
 
-def look_threshold(run: str, cost: dict[str, float] | None = None) -> dict[str, Any]:
+def look_threshold(run: str, cost: dict[str, float] | None = None, model: str | None = None) -> dict[str, Any]:
     """Return what every threshold brings on the rows set aside, with the confusion at each."""
     from ..evaluation.comparison.aside import threshold_lines
 
-    return threshold_lines(_aside(run), cost)
+    return threshold_lines(_aside(run, model), cost)
 
 
-def look_confusion(run: str) -> dict[str, Any] | None:
+def look_confusion(run: str, model: str | None = None) -> dict[str, Any] | None:
     """Return the confusion matrix of the rows set aside."""
     from ..evaluation.comparison.aside import confusion_of
 
-    return confusion_of(_aside(run))
+    return confusion_of(_aside(run, model))
 
 
-def look_slices(run: str, path: str, column: str) -> dict[str, Any]:
+def look_slices(run: str, path: str, column: str, model: str | None = None) -> dict[str, Any]:
     """Return the loss in the parts of any column of the table, learned from or not."""
     from ..evaluation.comparison.aside import slices_by
     from ..evaluation.comparison.columns import as_numbers
 
     record = read_record(run)
-    aside = _aside(run)
+    aside = _aside(run, model)
     table = load_table(path)
     _check_column(column, table)
     readings = {
@@ -126,16 +158,18 @@ def look_slices(run: str, path: str, column: str) -> dict[str, Any]:
     return found
 
 
-def look_errors(run: str, path: str, by: str = "error", start: int = 0, count: int = 20) -> dict[str, Any]:
+def look_errors(
+    run: str, path: str, by: str = "error", start: int = 0, count: int = 20, model: str | None = None
+) -> dict[str, Any]:
     """Return a page of the rows set aside with what was said of them."""
     from ..evaluation.comparison.aside import rows_in_order
 
-    columns = learned_columns(read_record(run))[:6]
-    return rows_in_order(_aside(run), load_table(path), columns, by=by, start=start, count=count)
+    columns = learned_columns(read_record(run), model)[:6]
+    return rows_in_order(_aside(run, model), load_table(path), columns, by=by, start=start, count=count)
 
 
-def look_effect(run: str, path: str, column: str) -> dict[str, Any]:
-    """Return the partial dependence of the kept model on any column it learned from, as the report draws it."""
+def look_effect(run: str, path: str, column: str, model: str | None = None) -> dict[str, Any]:
+    """Return the partial dependence of a model on any column it learned from, as the report draws it."""
     import numpy as np
 
     from ..evaluation.comparison.columns import as_numbers
@@ -144,7 +178,7 @@ def look_effect(run: str, path: str, column: str) -> dict[str, Any]:
     from ..report.numbers import Numbers
 
     record = read_record(run)
-    kept = Kept(load_model(f"{run}/model.safetensors"))
+    kept = Kept(load_model(str(folder_of(run, model) / MODEL)))
     table = load_table(path)
     if column not in kept.names:
         raise ParameterError(f"The model did not learn from {column!r}.")
@@ -165,8 +199,14 @@ def look_effect(run: str, path: str, column: str) -> dict[str, Any]:
     }
 
 
-def look_explain(run: str, path: str, row: int | None = None, values: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return why the kept model predicts what it predicts, for a row of the table (from 1) or one that was typed in."""
+def look_explain(
+    run: str,
+    path: str,
+    row: int | None = None,
+    values: dict[str, Any] | None = None,
+    model: str | None = None,
+) -> dict[str, Any]:
+    """Return why a model predicts what it predicts, for a row of the table (from 1) or one that was typed in."""
     import numpy as np
 
     from ..evaluation.comparison.glance import show_cell
@@ -174,7 +214,7 @@ def look_explain(run: str, path: str, row: int | None = None, values: dict[str, 
     from ..evaluation.estimates.attribution import attribute_row
 
     record = read_record(run)
-    kept = Kept(load_model(f"{run}/model.safetensors"))
+    kept = Kept(load_model(str(folder_of(run, model) / MODEL)))
     table = load_table(path)
     if values is not None:
         one = typed_row(table, kept.names, values)
@@ -275,18 +315,10 @@ class Kept:
         return int(self.predict(X)[0]) if positive is None else positive
 
 
-def read_record(run: str) -> dict[str, Any]:
-    """Return the record of a run."""
-    found = read_json(Path(run) / "record.json")
-    if not isinstance(found, dict):
-        raise DataError("This run has no result: it failed, or was stopped before a model was finished.")
-    return found
-
-
-def _aside(run: str) -> Any:
+def _aside(run: str, model: str | None = None) -> Any:
     from ..evaluation.comparison.aside import read_aside
 
-    file = Path(run) / "aside.npz"
+    file = folder_of(run, model) / ASIDE
     if not file.is_file():
         raise DataError("This run kept no rows set aside: it was stopped before its winner was judged.")
     return read_aside(file)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .look import Kept, learned_columns, read_record
+from .look import Kept, learned_columns
+from .others import read_record
 from .shelf import load_model, load_table, typed_row
 
 _LEVELS: Final = 200  # choices of a field of a form

@@ -84,7 +84,8 @@ def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
         limit = (record.get("protocol") or {}).get("seconds_limit")
         remedy = "give more --seconds, or fewer rows" if is_number(limit) else "use fewer rows"
         them = "it" if late == 1 else "them"
-        found.append(f"{_models(late)} stopped by the time limit: {remedy}, to rank {them} too.")
+        who = "1 model has" if late == 1 else f"{late} models have"
+        found.append(f"{who} no score because the time was up: {remedy}, to rank {them} too.")
     if any(row.get("status") == "failed" for row in rows):
         found.append("Some models failed: their reasons stand in the leaderboard.")
     return found

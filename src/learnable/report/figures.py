@@ -284,6 +284,7 @@ _SIGNS: Final = {
 }
 _CALIBRATION: Final = {
     "calibrated": "Nothing speaks against taking the probabilities at their word",
+    "nearly": "The probabilities are off beyond noise, but by so little that they can be taken at their word",
     "overconfident": "The probabilities are overconfident: less comes true than they promise",
     "underconfident": "The probabilities are underconfident: more comes true than they promise",
 }

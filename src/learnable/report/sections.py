@@ -76,10 +76,16 @@ def leaderboard(numbers: Numbers, stand: Standing, title: str) -> Leaderboard:
     )
 
 
+_COMPARED: Final = 3  # lines of the leaderboard whose intervals say how many decimals all scores have
+
+
 def score_decimals(record: dict[str, Any]) -> int:
-    """Return how many decimals the scores of this record deserve."""
-    rows = record.get("leaderboard") or []
-    judged = [row for row in rows if not row.get("baseline")] + [(record.get("winner") or {}).get("holdout") or {}]
+    """Return how many decimals the scores of this record deserve: what tells the best ones apart.
+
+    The intervals of models far behind may be many times as wide.
+    """
+    rows = [row for row in record.get("leaderboard") or [] if not row.get("baseline")]
+    judged = [*rows[:_COMPARED], (record.get("winner") or {}).get("holdout") or {}]
     halves = [
         (row["high"] - row["low"]) / 2 for row in judged if is_number(row.get("low")) and is_number(row.get("high"))
     ]
@@ -115,7 +121,9 @@ def _line(
 ) -> Line:
     place = ("leaderboard", k)
     row = numbers.at(*place)
-    marks = [*(["best"] if k == stand.winner else []), *(["equal"] if k in stand.tied else [])]
+    marks = ["best"] if k == stand.leader and stand.winner is not None else []
+    marks += ["chosen"] if k == stand.winner != stand.leader else []  # those before it were cut, or are baselines
+    marks += ["equal"] if k in stand.tied else []
     marks += ["undecided"] if k in stand.undecided else []
     marks += ["baseline"] if row.get("baseline") else []
     marks += ["cut"] if row.get("cut") else []
@@ -172,11 +180,11 @@ def _cut_mark(cut: dict[str, Any]) -> str:
 
 def _failure(row: dict[str, Any]) -> Failure:
     status = str(row.get("status") or "failed")
-    return Failure(
-        name=name(row.get("name"), 100),
-        status=STATUS.get(status, "no score" if status == "ok" else status),
-        reason=str(row.get("reason") or "no reason was recorded"),
-    )
+    word = STATUS.get(status, "no score" if status == "ok" else status)
+    reason = str(row.get("reason") or "no reason was recorded")
+    if reason.startswith("left behind: "):  # it was tried on fewer rows
+        word, _, reason = reason.partition(": ")
+    return Failure(name=name(row.get("name"), 100), status=word, reason=reason)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -446,7 +454,7 @@ def _model(numbers: Numbers, position: int, row: dict[str, Any]) -> Markup:
     shown = []
     for key, value in list((settings or {}).items())[:_MOST_SETTINGS]:
         text = numbers.show(*at, key, style="plain") if is_number(value) else name(value, 60)
-        shown.append(join([name(key, 40), " = ", text]))
+        shown.append(join([name(key, 90), " = ", text]))
     pieces: list[Any] = [name(row.get("name"), 80)]
     if row.get("model") and row.get("model") != row.get("name"):
         pieces += [", a ", tag("code", clean(row["model"], 80))]

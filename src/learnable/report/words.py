@@ -116,8 +116,10 @@ def certificate_sentence(numbers: Numbers, *path: str | int) -> Markup | None:
     before, after = _CLAIMS[kind]
     pieces: list[Any] = [before, numbers.show(*path, "value", style="scientific"), after]
     if numbers.known(*path, "tolerance"):
-        verb = " The tolerance is " if record.get("holds") else " That misses the tolerance of "
+        verb = " The tolerance is " if record["value"] <= record["tolerance"] else " That misses the tolerance of "
         pieces += [verb, numbers.show(*path, "tolerance", style="scientific"), "."]
+    if _was_cut(record):
+        pieces.append(f" That is said of a part of the model that was asked for: it was {record['sentence']}.")
     bound = record.get("bound")
     if bound is not None and is_number(bound) and bound > 0 and bound != record["value"]:
         pieces += [" It follows that the objective is at most ", numbers.show(*path, "bound", style="scientific")]
@@ -142,12 +144,19 @@ def certificate_mark(record: Any) -> tuple[str, str]:
         return "absent", "none"
     value = record.get("value")
     size = _rounded_up(value) if is_number(value) else "?"
+    if _was_cut(record):
+        return "misses", "cut"
     if not record.get("holds"):
         return "misses", f"stopped at {size}"
     if record["kind"] == "greedy":
         return "holds", "splits checked"
     what = {"ascent": "local optimum to", "chain": "chains agree to"}.get(str(record["kind"]), "solved to")
     return "holds", f"{what} {size}"
+
+
+def _was_cut(record: dict[str, Any]) -> bool:
+    """Tell whether a comparison's clock ended the fit, so that its certificate is about a smaller model."""
+    return not record.get("holds") and str(record.get("sentence")).startswith("cut by")
 
 
 def certificate_words(numbers: Numbers, *path: str | int) -> tuple[str, Markup]:
@@ -338,11 +347,12 @@ def _with_copies(numbers: Numbers, decimals: int | None) -> list[Markup]:
 def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
     """Return who is equal to the first line within the margin, and of whom that cannot be told."""
     rows = numbers.record["leaderboard"]
-    equal = [name(rows[k]["name"], 60) for k in standing.tied if k != standing.winner]
-    undecided = [name(rows[k]["name"], 60) for k in standing.undecided if k != standing.winner]
+    equal = [_called(rows[k]) for k in standing.tied if k != standing.winner]
+    undecided = [_called(rows[k]) for k in standing.undecided if k != standing.winner]
     it: Any = "it"
     if standing.leader is not None and standing.leader != standing.winner:
-        it = name(baseline_words(rows[standing.leader]["name"]), 80)
+        first = rows[standing.leader]
+        it = name(baseline_words(first["name"]) if first.get("baseline") else first["name"], 80)
     pieces: list[Any] = []
     if equal:
         known = numbers.known("protocol", "margin")
@@ -358,6 +368,13 @@ def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
     if others and all(rows[k].get("verdict") == "worse" for k in others) and standing.leader == standing.winner:
         return join(["Every other model is worse in cross-validation, beyond noise."])
     return Markup("")
+
+
+def _called(row: dict[str, Any]) -> Markup:
+    """Return a line's name in a list of others, of a baseline with what it is."""
+    if row.get("baseline"):
+        return join(["the baseline (", name(baseline_words(row["name"]), 60), ")"])
+    return name(row["name"], 60)
 
 
 def _nothing_won(numbers: Numbers, standing: Standing) -> Markup:

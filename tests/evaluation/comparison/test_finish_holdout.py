@@ -1,12 +1,14 @@
 """What is said of the hold-out, on comparisons whose truth is known: copies, optimism, repeated folds, time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
 from learnable.evaluation import compare
-from learnable.evaluation.comparison.finish import hold_against
+from learnable.evaluation.comparison.finish import hold_against, optimism_note
 from learnable.report import advise
 
 
@@ -120,3 +122,33 @@ def test_a_score_is_called_optimistic_only_where_the_hold_out_is_worse():
     assert "is optimistic" in changed["optimism_note"]
     steady = table.set_column(2, "y", pa.array(x + 0.1 * rng.normal(size=300)))
     assert "optimistic" not in compare(steady, "y", time="when", models=["LinearRegression"])["winner"]["optimism_note"]
+
+
+@pytest.mark.parametrize(
+    ("cut", "told"),
+    [
+        (None, "by which it was chosen among 3;"),
+        ({"done": 1, "of": 100, "unit": "rounds"}, "by which it was chosen among 2 that are complete;"),
+    ],
+)
+def test_how_a_winner_was_chosen_leaves_out_what_the_clock_cut(cut, told):
+    rows = [
+        {
+            "name": name,
+            "rank": rank,
+            "mean": 0.9 - 0.1 * rank,
+            "baseline": False,
+            "cut": None,
+            "low": None,
+            "high": None,
+        }
+        for rank, name in enumerate("abc", start=1)
+    ]
+    best = rows[0]
+    if cut is not None:
+        rows[0]["cut"] = cut
+        best = rows[1]
+    baseline = {**rows[2], "name": "baseline", "rank": 4, "baseline": True}
+    comparison = SimpleNamespace(measure=SimpleNamespace(label="R²", greater_is_better=True))
+    holdout = {"score": 0.7, "low": None, "high": None}
+    assert told in optimism_note(best, holdout, comparison, [*rows, baseline])

@@ -138,8 +138,7 @@ def test_what_was_left_behind_races_where_time_is_left_after_all():
     comparison = SimpleNamespace(
         rows=[new_row(name, name, {}) for name in needs],
         screening=SimpleNamespace(found=found, in_reserve=lambda: [Candidate(name, name, {}) for name in needs]),
-        clock=SimpleNamespace(left=lambda reserve: 100.0 - reserve, reserve_for_finish=lambda seconds: 0.0),
-        seconds_to_finish=lambda: 1.0,
+        left_for_models=lambda slower: 100.0,
         enter=enter,
     )
     _Comparison.race_left_behind(comparison, 1.0)

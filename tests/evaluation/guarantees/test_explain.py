@@ -10,7 +10,7 @@ import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.core.registry import estimator_names, registered_class
 from learnable.evaluation import explain_theory
-from learnable.evaluation.guarantees.explain import CHECKS
+from learnable.evaluation.guarantees.explain import CHECKS, equal_covariances
 from learnable.evaluation.guarantees.theorems import THEOREMS
 
 KINDS = {
@@ -141,3 +141,15 @@ def test_what_cannot_be_explained_is_refused():
         explain_theory("Ridge", [[1.0]], [1.0])
     with pytest.raises(DataError, match="not fitted"):
         explain_theory(ln.Ridge(), [[1.0]], [1.0])
+
+
+@pytest.mark.parametrize("equal", [True, False])
+def test_covariances_are_compared_although_indicators_of_a_category_add_up_to_one(equal):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 2000)
+    x = rng.normal(size=2000) * (1.0 if equal else 1.0 + y)
+    level = rng.integers(0, 3, 2000)
+    X = np.column_stack([x + y, level == 0, level == 1, level == 2]).astype(float)
+    found = equal_covariances(ln.LinearDiscriminantAnalysis().fit(X, y), X, y)
+    statistic = float(found.detail.split("χ² = ")[1].split(",")[0])
+    assert statistic >= 0.0 and found.holds is (None if equal else False)

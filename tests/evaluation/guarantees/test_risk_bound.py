@@ -17,7 +17,7 @@ from learnable.core.registry import estimator_names
 from learnable.evaluation import plan_rows, rows_needed
 from learnable.evaluation.guarantees.families import out_of_bag_losses, threshold_bits
 from learnable.evaluation.guarantees.neighbours import boundary_rows
-from learnable.evaluation.guarantees.risk_bound import risk_bound
+from learnable.evaluation.guarantees.risk_bound import bounds_of_predictions, risk_bound
 from learnable.theory import bounds
 from learnable.theory.concentration import binomial_upper, kl_upper
 
@@ -379,7 +379,8 @@ def test_verdicts():
     assert risk_bound(good, X[1000:], y[1000:]).best.verdict == "informative"
     coins = rng.integers(0, 2, 3000)
     chance = ln.LogisticRegression().fit(X[:1000], coins[:1000])
-    assert risk_bound(chance, X[1000:], coins[1000:]).best.verdict == "useless"
+    useless = risk_bound(chance, X[1000:], coins[1000:])
+    assert useless.best.verdict == "useless" and useless.sentence.endswith("useless, a constant guess may do as well")
     few = ln.DecisionTreeClassifier().fit(X[:60], coins[:60])
     assert risk_bound(few, X[:60], coins[:60]).bounds[-1].verdict == "vacuous"
 
@@ -489,3 +490,11 @@ def test_plan_is_the_inversion_of_the_bounds():
     assert plan_rows(0.0, 0.01).no_errors == 299
     with pytest.raises(ParameterError):
         plan_rows(0.9, 0.2)
+
+
+def test_where_neighbours_are_alike_the_sentence_says_what_is_broken():
+    truth = np.zeros(600, dtype=int)
+    predicted = np.repeat([0, 1], 300)  # right in the first half, wrong in the second
+    sentence = bounds_of_predictions(truth, predicted, 2).sentence
+    assert sentence.startswith("nothing is proven about its risk: its bounds assume that values are independent")
+    assert "which does not hold here (correlation of neighbours" in sentence

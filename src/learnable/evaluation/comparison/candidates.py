@@ -132,7 +132,7 @@ def candidates_for(task: str, models: Iterable[Any] | None = None, y: Any = None
         models = [models]
     for wanted in models:
         found += _registered(wanted, task) if isinstance(wanted, str) else [_given(wanted)]
-    return _with_unique_names([_surrounded(candidate, task, y) for candidate in found])
+    return _with_unique_names([surrounded(candidate, task, y) for candidate in found])
 
 
 def stops_early(candidate: Candidate) -> bool:
@@ -173,7 +173,7 @@ def one_of_each_first(entries: Sequence[Any], candidate_of: Callable[[Any], Cand
     return [entries[k] for k in sorted(range(len(entries)), key=lambda k: places[k])]
 
 
-def _surrounded(candidate: Candidate, task: str, y: Any) -> Candidate:
+def surrounded(candidate: Candidate, task: str, y: Any) -> Candidate:
     """Return the candidate with what it lacks put around it; an estimator that was given is left as it is."""
     if candidate.path is None or candidate.baseline:
         return candidate

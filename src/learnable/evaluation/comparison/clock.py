@@ -12,6 +12,12 @@ import numpy as np
 from ...core.errors import LearnableError
 from ...core.estimator import Certificate
 
+_LEAST_WORK: Final = 0.02  # seconds on a processor from which the pace of a machine can be told
+_SLOWEST: Final = 2.5  # what waits longer waits for something else than a processor, such as a file
+
+#: Why a model has no line: it did not even begin.
+NOT_STARTED: Final = "no time was left to start it"
+
 
 class OutOfTimeError(LearnableError, TimeoutError):
     """A time limit that passed before there was anything to show."""
@@ -31,6 +37,10 @@ class Clock:
         Seconds in which the best model so far is judged and kept after an interruption; None: all ends at once.
     stop_at : float or None
         When that ends, in seconds since the beginning.
+    pace : float
+        How many seconds of the clock a second of computing takes here: more than one where others use the machine.
+    room : float or None
+        Seconds that were left when the race began; None before.
 
     Examples
     --------
@@ -43,6 +53,8 @@ class Clock:
     started: float = field(default_factory=time.monotonic)
     after_stop: float | None = None
     stop_at: float | None = None
+    pace: float = 1.0
+    room: float | None = None
 
     @property
     def spent(self) -> float:
@@ -72,19 +84,32 @@ class Clock:
         """Return the time that is set aside for the caller to render and write what was found."""
         if self.seconds is None:
             return 0.0
-        return min(max(3.0, 0.03 * self.seconds), 0.3 + 0.1 * self.seconds, 0.25 * self.seconds)
+        alone = min(max(3.0, 0.03 * self.seconds), 0.3 + 0.1 * self.seconds)
+        return min(self.pace * alone, 0.25 * self.seconds)
+
+    def paced(self, seconds: float, computed: float) -> Clock:
+        """Return the clock after a piece of work that took `seconds`, `computed` of them on a processor."""
+        if computed < _LEAST_WORK:
+            return self
+        return replace(self, pace=min(max(1.0, seconds / computed), _SLOWEST))
 
     def reserve_for_finish(self, estimate: float) -> float:
         """Return the time to set aside for hold-out, saved model and details: an estimate, kept within bounds.
 
-        At least 4 s and a seventh of the limit, at most two fifths of it, and never more than half of what is left: a
-        comparison without models is none.
+        At least 4 s and a seventh of the limit, at most two fifths of it, and never more than half of what was left
+        when the race began: a comparison without models is none. It does not shrink while the race goes on: a winner
+        that is neither judged nor kept is none either.
         """
         if self.seconds is None:
             return 0.0
         wanted = min(max(estimate, 4.0, 0.15 * self.seconds), 0.4 * self.seconds)
         end = self.reserve_for_end()
-        return end + min(wanted, 0.5 * (self.left(end) or 0.0))
+        room = (self.left(end) or 0.0) if self.room is None else self.room
+        return end + min(wanted, 0.5 * room)
+
+    def at_the_start(self) -> Clock:
+        """Return the clock when the race begins."""
+        return replace(self, room=self.left(self.reserve_for_end()))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from time import monotonic, process_time
 from typing import Any, Final
 
 import numpy as np
@@ -19,8 +20,8 @@ import numpy as np
 from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, ParameterError
 from .ahead import CompileAhead
-from .candidates import Candidate, candidates_for, one_of_each_first, short_names, stops_early, wants_dense
-from .clock import Clock, OutOfTimeError, came_further, cut_early, cut_notes, part_missing
+from .candidates import Candidate, candidates_for, one_of_each_first, short_names, wants_dense
+from .clock import NOT_STARTED, Clock, OutOfTimeError, cut_notes
 from .cluster import folds_on
 from .columns import periods
 from .finish import Finish
@@ -42,6 +43,7 @@ from .record import (
     versions,
 )
 from .screening import LEAST_SHARE, Screening
+from .second_tries import SecondTries
 from .series import about_past, past_rows
 from .splitting import WORDS, cut, cut_as_given
 from .tuning import Tuning, settle
@@ -53,11 +55,7 @@ _SHARE_OF_ENCODING: Final = 0.4
 _LEVEL: Final = 0.95
 _FEW_COPIES: Final = 0.01  # share of the rows below which copies hardly change a score
 _SHARE_OF_TUNING: Final = 0.45  # of the time for models: what better settings bring is worth as much as more families
-_PROMISE: Final = 0.9  # share of the best line's gain over the baseline from which a line is worth more time
-_WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can have so many times its first share
-_WORTH_BEGINNING: Final = 0.1  # of what a model needs that can stop early: with less it would be a shadow of itself
-_SHARE_OF_ONE_BEHIND: Final = 0.7  # of the time left, for a model that screening had left behind
-_SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
+_JOBS_TO_FINISH: Final = 4  # hold-out, model file, coverage of the intervals, importances
 _RULES: Final = {
     "seconds": optional(Number(low=0.0, low_open=True)),
     "folds": Number(low=2, integer=True),
@@ -176,10 +174,12 @@ def compare(
     given_tune = tune
     given_metric = metric
     tune = models is None and clock.seconds is not None if tune is None else bool(tune)
+    began = (monotonic(), process_time())
     problem = read_problem(
         "compare", data, target, groups=groups, time=time, task=task, drop=drop, keep=keep, source=source,
         dayfirst=dayfirst, kinds=kinds, copies=copies,
     )  # fmt: skip
+    clock = clock.paced(monotonic() - began[0], process_time() - began[1])
     prices = read_cost(cost)
     if prices is not None and problem.task != "binary":
         raise ParameterError(f"compare: cost is for a target of two classes; {target!r} is for {problem.task}.")
@@ -218,7 +218,7 @@ def compare(
         return shown(race.run(model_file, command, lines))
 
 
-class _Comparison:
+class _Comparison(SecondTries):
     """One comparison in progress: the state that outlives an interruption."""
 
     def __init__(
@@ -265,6 +265,7 @@ class _Comparison:
         self.lopsided = lopsided
         self.level = _LEVEL
         self.given_seconds: dict[str, float | None] = {}
+        self.around_jobs: list[float] = []  # seconds that jobs took besides their fits and predictions
         self.tuning_seconds = 0.0
         self.screening = Screening(self)
 
@@ -342,6 +343,7 @@ class _Comparison:
 
     def race(self) -> None:
         """Cross-validate the candidates, one after the other; long tables are screened first."""
+        self.clock = self.clock.at_the_start()
         self.set_tuning_aside()
         screening = self.screening = Screening(self)
         if screening.is_needed():
@@ -368,7 +370,7 @@ class _Comparison:
         event = {"name": candidate.name, "position": position, "of": len(self.candidates), "seconds": limit}
         if limit is not None and limit < 0.02:
             row["status"] = "timeout"
-            row["reason"] = "no time was left to start it"
+            row["reason"] = NOT_STARTED
             self.emit({"kind": "finish", "row": row})
             return
         self.emit({"kind": "start"} | event)
@@ -381,67 +383,6 @@ class _Comparison:
         self.emit({"kind": "finish", "row": row})
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
-
-    def try_again(self, *, everyone: bool = False, slower: float = 1.0) -> None:
-        """Give models that the clock cut or stopped what time the others left, the most promising first.
-
-        A fit that was cut in its first half says little, so it counts as promising too; `everyone` runs again, where
-        time is left that nothing else needs. `slower`: how many times as long as the best models what is kept may take.
-        """
-        if self.clock.seconds is None:
-            return
-        sign = -1.0 if self.measure.greater_is_better else 1.0
-        if everyone or not self.has_a_model():
-            self.race_left_behind(slower)
-        unfinished = [row for row in self.rows if row["cut"] is not None or row["status"] == "timeout"]
-        chosen = [row for row in unfinished if everyone or self.is_promising(row) or cut_early(row)]
-
-        def place(row: Row) -> tuple[bool, bool, float]:
-            return not self.is_promising(row), row["mean"] is None, sign * (row["mean"] or 0.0)
-
-        for row in sorted(chosen, key=place):
-            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
-            before = self.given_seconds.get(row["name"])
-            if left is None or before is None:
-                continue
-            share = _SHARE_OF_ANOTHER_TRY if self.has_a_model() else 1.0
-            limit = min(share * left, 2.0 * before * part_missing(row, len(self.splits)))
-            if limit < _WORTH_ANOTHER_TRY * before:
-                continue
-            line = new_row(row["name"], row["model"], row["parameters"], baseline=row["baseline"])
-            self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
-            if line["status"] == "ok" and (row["status"] != "ok" or came_further(line, row)):
-                self.rows[self.rows.index(row)] = line
-
-    def has_a_model(self) -> bool:
-        """Tell whether a model is complete that is no baseline."""
-        return any(row["status"] == "ok" and not row["baseline"] for row in self.rows)
-
-    def race_left_behind(self, slower: float) -> None:
-        """Let models race that screening left behind, the best first, as long as what they need is there after all.
-
-        One that stops when it is told to gets most of the time that is left, where that is a good part of its needs.
-        """
-        for candidate in self.screening.in_reserve():
-            row = next(row for row in self.rows if row["name"] == candidate.name)
-            left = self.clock.left(self.clock.reserve_for_finish(slower * self.seconds_to_finish()))
-            found = self.screening.found[candidate.name]
-            early = found.cut or stops_early(candidate)
-            least = (_WORTH_BEGINNING if early else _WORTH_ANOTHER_TRY) * found.needs
-            if row["status"] != "skipped" or left is None or left < max(LEAST_SHARE, least):
-                continue
-            self.enter(candidate, row, self.rows.index(row), _SHARE_OF_ONE_BEHIND * left)
-
-    def is_promising(self, row: Row) -> bool:
-        """Tell whether a line reaches most of what the best one gains over the baseline."""
-        sign = 1.0 if self.measure.greater_is_better else -1.0
-        known = [sign * other["mean"] for other in self.rows if other["mean"] is not None and not other["baseline"]]
-        base = [sign * other["mean"] for other in self.rows if other["mean"] is not None and other["baseline"]]
-        if row["mean"] is None or not known:
-            return False
-        best = max(known)
-        floor = min([best, *base])
-        return bool(sign * row["mean"] >= floor + _PROMISE * (best - floor))
 
     def score(
         self,
@@ -470,6 +411,9 @@ class _Comparison:
             keep=keep,
         )
         self.seconds_of["models"] += outcome.seconds
+        if outcome.status == "ok":
+            inside = sum(message["fit_seconds"] + message["predict_seconds"] for message in outcome.messages)
+            self.around_jobs.append(max(0.0, outcome.seconds + outcome.preparing - inside))
         return outcome
 
     @property
@@ -502,13 +446,18 @@ class _Comparison:
         return rank_rows([*self.rows, *self.past], self.measure, *self.mean_sizes())
 
     def seconds_to_finish(self) -> float:
-        """Estimate what judging and keeping the slowest of the best would take; intervals of numbers take six fits."""
+        """Estimate what judging and keeping the slowest of the best would take; intervals of numbers take six fits.
+
+        To start a job and to load its kernels takes longer than a small fit, and several times as long where others use
+        the machine: what it took in the race is counted for every job to come.
+        """
         encodings, fits = (13, 14) if self.problem.labels is None else (2, 3)
         sign = -1.0 if self.measure.greater_is_better else 1.0
         complete = [row for row in self.rows if row["status"] == "ok" and not row["baseline"]]
         leading = sorted(complete, key=lambda row: sign * (row["mean"] or 0.0))[:3]
         slowest = max((row["fit_seconds"] or 0.0 for row in leading), default=0.0)
-        return 1.3 * (encodings * self.encode_seconds + fits * slowest)
+        around = _JOBS_TO_FINISH * float(np.median(self.around_jobs or [0.0]))
+        return 1.3 * (encodings * self.encode_seconds + fits * slowest) + around
 
     def teller(self, event: Event) -> Callable[[Any], None]:
         """Return what turns the message about a fold into an event."""
@@ -542,7 +491,7 @@ class _Comparison:
         """Return how the models are judged."""
         return ProtocolRecord(
             scheme=f"{WORDS[self.scheme]}{len(self.splits)}-fold cross-validation"
-            + (", copies of a row together" if self.problem.grouping == "copies" else ""),
+            + (" (copies of a row together)" if self.problem.grouping == "copies" else ""),
             folds=len(self.splits),
             repeats=self.repeats,
             train_rows=len(self.final[0]),

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.errors import ModelFileError
 from ...core.model_file import writing
+from .clock import cut_sentence
 from .judge import Units, stretches
 from .leaderboard import winner_of
 from .measures import Decision, Prediction, choose_threshold
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _DETAILED_MODELS: Final = 3
 _FILE: Final = "winner.safetensors"
+_SHARE_OF_SIX: Final = 0.6  # of the time left, for the fits that prediction intervals take
+_MORE_ROWS: Final = 1.4  # times as long as in a fold a fit takes to all rows, which are 1.56 times as many
 _FEWEST_SECONDS: Final = 10.0  # for explanations, which may otherwise take as long as the race did
 
 
@@ -83,6 +86,7 @@ class Finish:
         self.judge(best["name"], share=0.5, baseline=best_baseline(self.comparison, ranked), decision=decision)
         self.winner["holdout"] = self.details.get(best["name"], {}).pop("holdout", None)
         self.winner["against"] = (self.winner["holdout"] or {}).pop("against", None)
+        self.tell_cut("The hold-out score is that of a fit", (self.winner["holdout"] or {}).get("cut"))
         self.winner["optimism_note"] = optimism_note(best, self.winner["holdout"], self.comparison, ranked)
         self.tell_rows(best["name"], decision)
         if self.model_file is not None:
@@ -175,10 +179,10 @@ class Finish:
         numbers = problem.task == "regression"
         outcome: Outcome | None = None
         if not numbers or self._has_time_for_six(name):
-            share = 0.6 if numbers else 0.8
+            share = _SHARE_OF_SIX if numbers else 0.8
             outcome = self._keep(name, f"the model file of {name}", share=share, intervals=numbers, threshold=threshold)
         if numbers and (outcome is None or outcome.status == "timeout"):
-            # One fit instead of six: a model without intervals is better than none.
+            # One fit instead of six: a complete model is worth more than intervals.
             self.with_intervals = False
             if outcome is not None:
                 self.no_time.pop()
@@ -188,17 +192,23 @@ class Finish:
             outcome = self._keep(name, f"the model file of {name}", share=0.9, intervals=False)
         if outcome is None or outcome.status != "ok" or self.winner is None or self.model_file is None:
             return
+        self.tell_cut("The model file holds a fit", outcome.messages[-1].get("cut"))
         _move(self.comparison.folder / _FILE, Path(self.model_file))
         self.winner["model_file"] = str(self.model_file)
         self.winner["refitted_on"] = f"all {len(problem.y)} rows, the hold-out included, after it was scored"
 
+    def tell_cut(self, what: str, cut: Any) -> None:
+        """Say that the clock cut a fit after the race, where it did."""
+        if cut is not None:
+            self.notes.append(f"{what} that was {cut_sentence(cut)}: give more --seconds.")
+
     def _has_time_for_six(self, name: str) -> bool:
-        """Tell whether six encodings and fits would leave time for one more, if they take as long as in the race."""
+        """Tell whether six encodings and fits to more rows than in the race take no more than their share of time."""
         comparison = self.comparison
         left = comparison.clock.left(comparison.clock.reserve_for_end())
         row = next(row for row in comparison.rows if row["name"] == name)
         each = (row["fit_seconds"] or 0.0) + comparison.encode_seconds
-        return left is None or 7.0 * each < left
+        return left is None or 6.0 * _MORE_ROWS * each < _SHARE_OF_SIX * left
 
     def _keep(self, name: str, what: str, *, share: float, intervals: bool, threshold: float | None = None) -> Outcome:
         problem = self.comparison.problem
@@ -207,7 +217,7 @@ class Finish:
             what,
             share,
             name=name,
-            fits=6 if intervals else 1,
+            fits=0 if intervals else 1,  # six fits are complete or not made
             task=problem.task,
             labels=problem.labels,
             target=problem.target,
@@ -371,8 +381,12 @@ def optimism_note(best: Row, holdout: dict[str, Any] | None, comparison: _Compar
     """
     label = comparison.measure.label
     mean = best["mean"]
-    n_models = sum(row["rank"] is not None and not row["baseline"] for row in ranked)
-    chosen = "" if n_models < 2 else f", by which it was chosen among {n_models}"
+    models = [row for row in ranked if row["rank"] is not None and not row["baseline"]]
+    complete = ""
+    if any(row["rank"] < best["rank"] for row in models if row["rank"] and best["rank"]):  # those before it were cut
+        models = [row for row in models if row.get("cut") is None]
+        complete = " that are complete"
+    chosen = "" if len(models) < 2 else f", by which it was chosen among {len(models)}{complete}"
     if mean is None:
         return ""
     told = f"Cross-validation gave {label} {mean:.4g}{chosen}"

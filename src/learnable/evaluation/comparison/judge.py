@@ -20,6 +20,7 @@ from ..guarantees.explain import explain_theory, theorem_of
 from ..guarantees.risk_bound import bounds_of_predictions, risk_bound
 from ..reliability import calibration_table, calibration_verdict
 from .candidates import Candidate, wants_dense
+from .clock import cut_of
 from .leaderboard import certificate_of
 from .measures import (
     Cost,
@@ -84,6 +85,7 @@ def judge_candidate(
     also = measure_all(task, data.y_test, prediction)
     holdout: dict[str, Any] = {"score": score, "low": interval.low, "high": interval.high, "method": interval.method}
     holdout["also"] = also
+    holdout["cut"] = None if max_seconds is None else cut_of(model)
     if baseline is not None:
         holdout["against"] = compare_with(measure, data.y_test, prediction, baseline, level, seed, units)
     if split == FINAL:

@@ -16,6 +16,7 @@ from ...meta.table_model import TableModel
 from ..conformal.models import ConformalRegressor
 from ..splits import make_splits
 from .candidates import Candidate, wants_dense
+from .clock import cut_of
 from .record import plain
 from .warm import get_ready
 from .workspace import FINAL, Report, dense_encoder, read_features, read_readings, read_rows
@@ -102,7 +103,7 @@ def keep_candidate(
     intervals: bool = True,
     threshold: float | None = None,
 ) -> None:
-    """Fit a candidate to all rows and save it in the folder; a job. Reports `{"seconds"}`."""
+    """Fit a candidate to all rows and save it in the folder; a job. Reports `{"seconds", "cut"}`."""
     warnings.simplefilter("ignore")
     get_ready(report, candidate, task)
     began = time.perf_counter()
@@ -118,10 +119,34 @@ def keep_candidate(
         readings=read_readings(Path(folder)),
     )
     model.fit(read_features(Path(folder)), y if labels is None else labels[y])
+    cut = cut_of(model)
+    if cut is None and max_seconds is not None:
+        forget_limits(model, limits_of(candidate.build(seed, max_seconds)) - limits_of(candidate.build(seed)))
     if threshold is not None and hasattr(model, "threshold"):
         model.threshold = threshold
     save(with_target(model, target), Path(folder) / file)
-    report({"seconds": time.perf_counter() - began})
+    report({"seconds": time.perf_counter() - began, "cut": cut})
+
+
+def limits_of(model: Any) -> set[float]:
+    """Return the values of `max_seconds` in a model that is not fitted, and in the models inside it."""
+    given = model.get_params(deep=True).items()
+    inside = [part for part in getattr(model, "estimators", None) or [] if hasattr(part, "get_params")]
+    found = {value for key, value in given if key.rpartition("__")[2] == "max_seconds" and value is not None}
+    return found.union(*(limits_of(part) for part in inside))
+
+
+def forget_limits(model: Any, limits: set[float]) -> None:
+    """Take the comparison's own time limits out of a fitted model: whoever fits it again has time of their own.
+
+    Only for a fit that is complete; of one that was cut, the limit is what explains it.
+    """
+    if getattr(model, "max_seconds", None) in limits:
+        model.max_seconds = None
+    for value in vars(model).values():
+        for part in value if isinstance(value, (list, tuple)) else [value]:
+            if hasattr(part, "get_params") and not isinstance(part, type):
+                forget_limits(part, limits)
 
 
 def with_target(model: Any, target: str) -> Any:

@@ -218,12 +218,18 @@ def read_problem(
     if when is not None:
         learned = "which is not learned from"
         if calendar is not None:
-            learned = f"of which the place in the year, the week and the day is learned from (not with --drop {time})"
+            learned = (
+                "of which the date itself and its place in the year, in the week and, with hours, in the day are "
+                f"learned from (not with --drop {time})"
+            )
         notes.append(f"the rows are ordered by {time!r} ({when.note}), {learned}")
     # Rows of different days are copies of each other all the same.
     others = [name for name in features if name != calendar] or features
+    besides = calendar if len(others) < len(features) else None
     told = {name: reading for name, reading in readings.items() if name in others}
-    rows_together, grouping = _keep_together(data_record, chosen.select(others), told, codes, when is not None, copies)
+    rows_together, grouping = _keep_together(
+        data_record, chosen.select(others), told, codes, when is not None, copies, besides
+    )
     return Problem(
         chosen,
         y,
@@ -304,9 +310,18 @@ def _choose_columns(
 
 
 def _keep_together(
-    data: DataRecord, features: Any, readings: dict[str, str], codes: Any, in_time: bool, copies: str
+    data: DataRecord,
+    features: Any,
+    readings: dict[str, str],
+    codes: Any,
+    in_time: bool,
+    copies: str,
+    besides: str | None = None,
 ) -> tuple[NDArray[np.int64] | None, str | None]:
-    """Return the groups of rows that stay on one side of a split, and where they come from; tell it in the record."""
+    """Return the groups of rows that stay on one side of a split, and where they come from; tell it in the record.
+
+    `besides` is a column that is learned from but is not among the features given, in which copies may differ.
+    """
     found = find_copies(features, readings)
     data["copies"] = {
         "rows": found.rows,
@@ -316,7 +331,8 @@ def _keep_together(
     }
     data["warnings"] = [warning for warning in data["warnings"] if warning["kind"] != "duplicates"]
     if found.rows:
-        data["warnings"].append({"kind": "duplicates", "column": None, "text": _about_copies(data["copies"])})
+        text = _about_copies(data["copies"], besides)
+        data["warnings"].append({"kind": "duplicates", "column": None, "text": text})
     if in_time:
         return None, None
     if not found.rows or copies == "apart":
@@ -326,7 +342,7 @@ def _keep_together(
     return merge_groups(codes, found.groups), "groups"
 
 
-def _about_copies(copies: dict[str, Any]) -> str:
+def _about_copies(copies: dict[str, Any], besides: str | None) -> str:
     parts = [(copies["exact"], "a copy", "copies"), (copies["near"], "nearly a copy", "nearly copies")]
     told = [
         f"1 row is {one} of another" if count == 1 else f"{count} rows are {many} of others"
@@ -338,7 +354,8 @@ def _about_copies(copies: dict[str, Any]) -> str:
         "apart": "as asked, they may stand on both sides of a split, where one gives its twin away",
         "by time": "rows are split by time, so a later one may have its twin among the training rows",
     }[copies["kept"]]
-    return f"{' and '.join(told)} in the columns learned from; {end}."
+    but = "" if besides is None else f" other than {besides!r}"
+    return f"{' and '.join(told)} in the columns learned from{but}; {end}."
 
 
 def _codes(values: NDArray[Any]) -> NDArray[np.int64]:

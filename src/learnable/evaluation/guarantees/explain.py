@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
@@ -389,10 +389,11 @@ def equal_covariances(model: Any, X: Any, y: Any) -> Check | None:
     if matrix is None or y is None:
         return None
     labels = np.asarray(y)
+    matrix = _independent_directions(matrix, labels)
     groups = [matrix[labels == label] for label in np.unique(labels)]
     d = matrix.shape[1]
     assumption = "classes have one covariance"
-    if min(len(group) for group in groups) <= d + 1:
+    if d == 0 or min(len(group) for group in groups) <= d + 1:
         return Check(assumption, None, "too few rows of a class to tell")
     sizes = np.array([len(group) - 1 for group in groups], dtype=np.float64)
     covariances = [np.atleast_2d(np.cov(group.T)) for group in groups]
@@ -408,6 +409,25 @@ def equal_covariances(model: Any, X: Any, y: Any) -> Check | None:
     p_value = float(chi2.sf(max(statistic, 0.0), d * (d + 1) * (K - 1) / 2.0))
     detail = f"Box's M: χ² = {statistic:.1f}, p = {p_value:.2g} (it is sensitive to tails that are not normal)"
     return Check(assumption, False if p_value < ALARM else None, detail)
+
+
+_DEPENDENT: Final = 1e-8  # variance of a direction of standardised columns below which it is a sum of others
+
+
+def _independent_directions(matrix: Any, labels: Any) -> Any:
+    """Return the rows in directions that vary within classes: indicators of all levels of a category add up to one.
+
+    Box's M is the same in all coordinates, and not defined where a covariance is singular.
+    """
+    residual = np.array(matrix, dtype=np.float64)
+    for label in np.unique(labels):
+        residual[labels == label] -= residual[labels == label].mean(axis=0)
+    spread = residual.std(axis=0)
+    kept = spread > 0.0
+    scaled = residual[:, kept] / spread[kept]
+    values, directions = np.linalg.eigh(scaled.T @ scaled / max(len(scaled), 1))
+    used = directions[:, values > _DEPENDENT]
+    return (np.asarray(matrix, dtype=np.float64)[:, kept] / spread[kept]) @ used
 
 
 def weak_learning(model: Any, X: Any, y: Any) -> Check | None:

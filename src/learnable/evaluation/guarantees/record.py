@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -151,8 +151,15 @@ class RiskBounds:
         """The tightest bound in words; or why there is none."""
         best = self.of("held-out") or self.best
         if best is None:
-            return "nothing is proven about its risk: " + (self.reasons[0] if self.reasons else "no bound applies")
+            return f"nothing is proven about its risk: {self._why_none()}"
         return self.sentence_of(best)
+
+    def _why_none(self) -> str:
+        """Say why no bound holds: what the first of them assumes and the rows break, or why none was tried."""
+        if self.bounds:
+            broken = self.bounds[0].broken[0]
+            return f"its bounds assume that {broken.assumption}, which does not hold here ({broken.detail})"
+        return self.reasons[0] if self.reasons else "no bound applies"
 
     def sentence_of(self, bound: Bound) -> str:
         """Return one bound in words."""
@@ -162,7 +169,7 @@ class RiskBounds:
             shown = f"the error is below {100.0 * min(bound.value, 1.0):.1f} %"
         else:
             shown = f"the {self.loss} is below {min(bound.value, self.largest):.4g}"
-        return f"with {level} confidence {shown} ({rows}): {bound.verdict}"
+        return f"with {level} confidence {shown} ({rows}): {_MEANING[bound.verdict]}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -184,6 +191,14 @@ class RiskBounds:
             lines.append(f"  {bound.kind:9s} {bound.name:36s} {bound.value:10.4g}  {bound.verdict}{broken}")
         lines += [f"  none      {reason}" for reason in self.reasons]
         return "\n".join(lines)
+
+
+#: A verdict in a sentence that may stand alone.
+_MEANING: Final = {
+    "vacuous": "vacuous, every model is below that",
+    "useless": "useless, a constant guess may do as well",
+    "informative": "informative",
+}
 
 
 def verdict_of(value: float, largest: float, baseline: float) -> Verdict:

@@ -19,7 +19,10 @@ export async function show(stage, place, app) {
       el("p", {}, el("a", { class: "button", href: link("race", run.id) }, "To the race")));
     return null;
   }
-  const ask = (question, values = {}) => post(`/api/runs/${run.id}/ask/${question}`, values);
+  // Any model of the leaderboard can be asked; one that was not kept is fitted again first.
+  const asked = place.values.model ?? null;
+  const ask = (question, values = {}) => post(`/api/runs/${run.id}/ask/${question}`, asked ? { ...values, model: asked } : values);
+  if (asked) await ask("model");
   const found = await ask("summary");
   const table = await get(`/api/tables/${run.table}`);
   const about = { run, found, ask, values: place.values, names: table.names };
@@ -35,12 +38,27 @@ export async function show(stage, place, app) {
     whole(run),
   ].filter(Boolean);
   fill(stage,
-    head(`look · ${run.name}`, ["Predicting ", named(found.target, 60)], ["The best model is ", named(found.winner ?? "none", 90)],
+    head(`look · ${run.name}`, ["Predicting ", named(found.target, 60)], isKept(found) ? ["The best model is ", named(found.winner ?? "none", 90)] : ["Asking ", named(found.asked, 90)],
       el("div", { class: "verdict" }, found.verdict.map((text) => el("p", {}, text))),
+      found.models.length > 1 ? chooser(about) : null,
       found.status === "interrupted" ? el("p", { class: "alert" }, "The race was stopped: this is the best of what was finished.") : null,
       contents(parts)),
     parts);
   return null;
+}
+
+const isKept = (found) => found.asked === found.winner;
+
+// Which model the questions below are asked of.
+function chooser({ run, found, values }) {
+  const said = el("span", { class: "muted", role: "status" });
+  const lines = found.models.map((one) => [one.name, `${one.rank ?? "–"} · ${one.short} · ${number(one.mean, 4)}${one.name === found.winner ? " · kept" : ""}`]);
+  const choose = select(lines, found.asked, (name) => {
+    const same = name === found.winner;
+    if (!same) fill(said, "Fitting ", named(name, 60), " again …");
+    go("look", run.id, { ...values, model: same ? null : name, t: null, start: null });
+  });
+  return el("div", { class: "fields chooser" }, labelled("Ask the model", choose), said);
 }
 
 // Two classes: where to draw the line, and what its errors cost.
@@ -171,7 +189,7 @@ function errors({ run, found, ask, values }) {
     labelled("Order", order), found.model ? labelled("Explain row", pick) : null, found.model ? el("p", { class: "go" }, el("button", { type: "submit", class: "button second" }, "Explain")) : null);
   load();
   if (values.row && found.model) explain(values.row);
-  return section("Row by row", `The ${count(found.holdout_rows)} rows set aside, as the model saw none of them. Choose one to see why; the kept model explains it.`, form, why, list);
+  return section("Row by row", `The ${count(found.holdout_rows)} rows set aside, as the model saw none of them. Choose one to see why${isKept(found) ? "; the kept model, which was fitted to all rows, explains it" : ""}.`, form, why, list);
 }
 
 // What a column does to the predictions.
@@ -260,7 +278,7 @@ function proof({ run, found }) {
       found.intervals ? [el("dt", {}, "Intervals"), el("dd", {}, `Those of ${share(found.intervals.level, 0)} hold ${share(found.intervals.holdout_coverage)} of the rows set aside.`)] : null,
       found.optimism ? [el("dt", {}, "Optimism"), el("dd", {}, found.optimism)] : null),
     proven?.checks?.length ? el("details", {}, el("summary", {}, "What this assumes"), el("ul", { class: "plain small" }, proven.checks.map((one) => el("li", {}, Object.values(one).filter((part) => typeof part === "string").join(": "))))) : null,
-    found.model ? el("p", {}, check) : null, lines);
+    found.model && isKept(found) ? el("p", {}, check) : null, lines);
 }
 
 function whole(run) {

@@ -166,11 +166,18 @@ class Race {
     if (row.name === this.winner && k > 0) marks.push("kept");
     return el("tr", { class: k === 0 ? "won" : null },
       el("td", { class: "rank" }, row.rank ?? k + 1),
-      el("th", { scope: "row", class: "who" }, named(row.short ?? row.name, 90), " ", marks.map((mark) => el("span", { class: `mark ${mark.split(" ")[0] === "best" ? "best" : ""}` }, mark))),
+      el("th", { scope: "row", class: "who" }, this.called(row), " ", marks.map((mark) => el("span", { class: `mark ${mark.split(" ")[0] === "best" ? "best" : ""}` }, mark))),
       scale,
       el("td", { class: "num score" }, score(row.mean, decimals), row.low !== null ? el("span", { class: "sub" }, `${score(row.low, decimals)} to ${score(row.high, decimals)}`) : null),
       el("td", { class: "num extra", "data-label": "train" }, score(row.train_mean, decimals)),
       el("td", { class: "num extra", "data-label": "fit" }, seconds(row.fit_seconds)));
+  }
+
+  // A model that was finished can be looked into, the kept one and the others; baselines have nothing to tell.
+  called(row) {
+    const name = named(row.short ?? row.name, 90);
+    if (!this.winner || row.baseline) return name;
+    return el("a", { href: link("look", this.run.id, row.name === this.winner ? {} : { model: row.name }) }, name);
   }
 
   progress(name, seen) {
