@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from learnable.core.errors import DataError
 from learnable.data import Blocks, Part
-from learnable.mixtures.seeds import plus_plus
+from learnable.mixtures.lloyd import plus_plus
 from learnable.mixtures.starts import check_enough_rows, random_rows, sample_rows
 
 

@@ -33,7 +33,7 @@ Array = NDArray[Any]
 Limbs = NDArray[np.int64]
 
 _HIGH_BITS = 29  # of a row's number; fewer where so many rows would overflow 63 bits
-_LOW: Final = 2.0**30  # what the lower half of a number is counted in: both halves fit 63 bits
+_LOW: Final = 2.0**30
 #: Bytes that a row's bounds take, besides 4 per column: labels, bounds, squares.
 _ROW_BYTES = 48
 

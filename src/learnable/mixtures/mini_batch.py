@@ -32,9 +32,8 @@ from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..meta.splits import as_generator
 from .kmeans import CentreModel
-from .lloyd import nearest_centres, sums_of_clusters
+from .lloyd import nearest_centres, rows_of, sums_of_clusters
 from .narration import BatchNarrator
-from .seeds import rows_of
 from .spaces import Space, float_type, rounding_of_inertia, space_of
 from .starts import check_enough_rows, sample_rows
 

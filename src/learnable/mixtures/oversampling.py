@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from ..data.blocks import map_reduce, odd_numbers
-from .seeds import plus_plus
+from .lloyd import plus_plus
 
 Array = NDArray[Any]
 

@@ -17,8 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 from ..core.errors import DataError, ParameterError
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
+from .lloyd import plus_plus, rows_of
 from .normals import Mixture, NormalMixture, Prior, whitening_factors
-from .seeds import plus_plus, rows_of
 
 Array = NDArray[Any]
 
