@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from learnable.data import Blocks, Part
-from learnable.mixtures.lloyd import BoundedLloyd, Lloyd, distances_to, means_of_clusters, nearest_centres
+from learnable.mixtures.bounded import BoundedLloyd
+from learnable.mixtures.lloyd import Lloyd, distances_to, means_of_clusters, nearest_centres
 
 RNG = np.random.default_rng(0)
 

@@ -48,9 +48,9 @@ from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
+from .bounded import BoundedLloyd
 from .lloyd import (
     NOISE,
-    BoundedLloyd,
     Lloyd,
     distances_to,
     has_settled,

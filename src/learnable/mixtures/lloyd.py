@@ -18,8 +18,7 @@ References: S. Lloyd, IEEE Trans. Inf. Theory 28 (1982), 129–137; G. Hamerly, 
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -33,20 +32,14 @@ from ..core.jit import kernel
 from ..data.blocks import Blocks, Part, grid_rows, map_reduce
 from ..neighbors.ranges import scaled_norms
 from ..solvers.em import em
-from ._kernels import Motion, RowState, Tile, assign_rows, lower_squares, screen_rows, squares_to_own
+from ._kernels import RowState, Tile, assign_rows, lower_squares
 
 Array = NDArray[Any]
 
 _FLOAT32 = 2.0**-24  # relative rounding of one operation in float32
-_FLOAT64 = 2.0**-53  # and in float64
+FLOAT64 = 2.0**-53  # and in float64
 
-_TILE = 2**16  # scores that are compared while they are in the cache
-
-_TILE_ROWS = 2**12  # rows of a tile, at most
-
-_SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
-
-_OVERHEAD = 40  # what a row costs besides its scores, in scores
+TILE = 2**16  # scores that are compared while they are in the cache
 
 _LARGEST = 1e140  # above it, sums of squares may overflow
 
@@ -116,189 +109,6 @@ class Lloyd:
     def log_prior(self, centres: Array) -> float:
         """Return zero: there is no prior."""
         return 0.0
-
-
-class Scratch(threading.local):
-    """Arrays of each thread that are used again: a worker of Dask gives memory back to the system at once."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
-
-    def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> Array:
-        """Return an array of this shape with any content."""
-        size = shape[0] * shape[1]
-        held = self.arrays.get(name)
-        if held is None or held.size < size:
-            held = np.empty(size, dtype)
-            self.arrays[name] = held
-        return held[:size].reshape(shape)
-
-
-class BoundedLloyd(Lloyd):
-    """The same over dense rows in memory, with bounds that spare most distances.
-
-    Memory besides X: (d + 2) float32 and 20 bytes for a row, and a K × d array for a block.
-    """
-
-    def __init__(
-        self,
-        X: Array,
-        weight: Array | None,
-        origin: Array,
-        K: int,
-        n_jobs: int | None = None,
-        spherical: bool = False,
-    ) -> None:
-        super().__init__(origin, spherical)
-        self.origin: Array = origin
-        self.X = np.ascontiguousarray(X)
-        self.n_jobs = n_jobs
-        self.weight = np.empty(0) if weight is None else weight
-        n, d = X.shape
-        self.step = grid_rows(d)
-        self.parts = [slice(start, min(start + self.step, n)) for start in range(0, n, self.step)]
-        self.panel = np.empty((n, d + 2), np.float32)
-        self.squares = np.empty(n)
-        self.scatter = np.zeros(len(self.parts))
-        self.labels = np.empty(n, np.int32)
-        self.bounds = np.empty((2, n))
-        self.counts = np.zeros((len(self.parts), K))
-        self.sums = np.zeros((len(self.parts), K, d))
-        self.scratch = Scratch()
-        self._build_panel()
-        self.passed: Array | None = None  # the centres of the last pass, which the bounds are about
-
-    def restart(self, centres: Array) -> None:
-        """Forget everything about labels and bounds, and begin at these centres."""
-        self.labels[:] = -1
-        self.counts[:] = 0.0
-        self.sums[:] = 0.0
-        self.passed = None
-        self._prepare(centres, np.zeros(len(centres)))
-
-    def move_to(self, centres: Array) -> None:
-        """Let the next pass be at these centres; bounds are kept."""
-        moved = np.zeros(centres.shape) if self.passed is None else centres - self.passed
-        self._prepare(centres, np.sqrt((moved * moved).sum(axis=1)))
-
-    def expectation(self, part: Any, centres: Array) -> tuple[tuple[Any, ...], float]:
-        """Return weights and sums of the clusters of some rows, and −J."""
-        number = part.start // self.step
-        X = self.X[part]
-        self.passed = centres
-        weight = self.weight[part] if self.weight.size else self.weight
-        state = RowState(
-            self.labels[part], self.bounds[0, part], self.bounds[1, part], self.counts[number], self.sums[number]
-        )
-        rows = self.scratch("rows", (2, len(X)), np.int64)
-        count = np.empty(2, np.int64)
-        screen_rows(X, centres, state, self.motion, rows, count)
-        panel = self.panel[part]
-        squares = self.squares[part]
-        for which, names in enumerate((self.everyone, self.movers)):
-            doubtful = rows[which, : count[which]]
-            extended = self.extended if which == 0 else self.extended[names]
-            for some in _tiles(doubtful, len(names)):
-                if len(doubtful) < len(X):
-                    mine = self.scratch("panel", (len(some), panel.shape[1]), np.float32)
-                    np.take(panel, some, axis=0, out=mine, mode="clip")
-                else:
-                    mine = panel[some[0] : some[-1] + 1]
-                scores = np.matmul(mine, extended.T, out=self.scratch("scores", (len(some), len(names)), np.float32))
-                margin = self.margin_of * (squares[some] + self.longest) + 2.0**-100
-                tile = _tile(scores, names, margin, self.unit)
-                assign_rows(tile, some, which == 1, X, centres, weight, self.origin, state)
-        shifted = centres - self.origin
-        counts = state.counts.copy()
-        sums = state.sums.copy()
-        inertia = self.scatter[number] - 2 * np.vdot(shifted, sums) + counts @ (shifted * shifted).sum(axis=1)
-        return (counts, sums), -float(inertia)
-
-    def maximisation(self, statistics: tuple[Any, ...], centres: Array) -> Array:
-        """Return the means of the clusters, and prepare the next pass."""
-        counts, sums = statistics
-        far = self._farthest(centres, int((counts <= 0).sum())) if (counts <= 0).any() else None
-        stepped = super().maximisation((counts, sums, far), centres)
-        self.move_to(stepped)
-        return stepped
-
-    def finish(self, centres: Array) -> tuple[Array, float]:
-        """Return labels and inertia at these centres, measured."""
-        self.move_to(centres)
-        map_reduce(self.parts, lambda part: self.expectation(part, centres) and None, nothing, n_jobs=self.n_jobs)
-        squares = self._squares(centres)
-        return self.labels, float(squares @ self.weight if self.weight.size else squares.sum())
-
-    def _squares(self, centres: Array) -> Array:
-        squares = np.empty(len(self.X))
-        for part in self.parts:
-            squares_to_own(self.X[part], centres, self.labels[part], squares[part])
-        return squares
-
-    def _farthest(self, centres: Array, n_empty: int) -> Farthest:
-        squares = self._squares(centres)
-        far = np.argsort(-squares, kind="stable")[:n_empty]
-        weight = self.weight[far] if self.weight.size else np.ones(len(far))
-        return Farthest(squares[far], self.X[far].astype(np.float64), self.labels[far], weight)
-
-    def _build_panel(self) -> None:
-        d = self.X.shape[1]
-
-        def longest_of(part: slice) -> float:
-            rows = self.X[part] - self.origin
-            np.einsum("ij,ij->i", rows, rows, out=self.squares[part])
-            weighted = self.squares[part] * self.weight[part] if self.weight.size else self.squares[part]
-            self.scatter[part.start // self.step] = weighted.sum()
-            return float(self.squares[part].max())
-
-        longest = map_reduce(self.parts, longest_of, max, n_jobs=self.n_jobs)
-        self.radius = float(np.sqrt(longest))
-        self.unit = unit_of(self.radius)
-        self.squares *= self.unit * self.unit
-
-        def fill(part: slice) -> None:
-            self.panel[part, :d] = (self.X[part] - self.origin) * self.unit
-            self.panel[part, d] = (0.5 + 2 * gamma_of(d)) * self.squares[part]
-            self.panel[part, d + 1] = 1.0
-
-        map_reduce(self.parts, fill, nothing, n_jobs=self.n_jobs)
-
-    def _prepare(self, centres: Array, move: Array) -> None:
-        """Compute what a pass needs to know of the centres."""
-        K, d = centres.shape
-        self.extended, squares = extend_centres(centres, self.origin, self.unit)
-        self.longest = float(squares.max())
-        self.margin_of = 4 * gamma_of(d)
-        reach = self.radius + float(np.sqrt(squares.max())) / self.unit
-        slack = (1e-12 + 8 * (d + 8) * _FLOAT64) * reach
-        order = np.argsort(-move, kind="stable")
-        mover = int(order[0])
-        second = float(move[order[1]]) if K > 1 else 0.0
-        apart = self._count_movers(move[order])
-        self.everyone = np.arange(K, dtype=np.int32)
-        self.movers = np.sort(order[:apart]).astype(np.int32)
-        shifted = (centres - self.origin) * self.unit
-        gaps = squares[:, None] + squares - 2 * (shifted @ shifted.T) - 64 * d * _FLOAT64 * self.longest
-        np.fill_diagonal(gaps, np.inf)
-        half_gap = 0.5 * np.sqrt(np.maximum(gaps.min(axis=1), 0.0)) / self.unit
-        self.motion = Motion(move, float(move[mover]), mover, second, float(move[order[apart]]), half_gap, slack)
-
-    def _count_movers(self, moves: Array) -> int:
-        """Return how many of the centres that moved most to measure apart, from what some rows know of the others.
-
-        A row whose bounds are further apart than the most of the moves is not measured. With the p longest moves taken
-        out, it is measured against p centres if its bounds are further apart than the rest, and against all if not.
-        """
-        K = len(moves)
-        if self.passed is None or K < 8:
-            return 0
-        rows = slice(None, None, max(1, len(self.X) // _SAMPLED_ROWS))
-        apart = np.sort(self.bounds[1, rows] - self.bounds[0, rows])
-        counts = np.array([0, *(2**p for p in range(20) if 2**p <= K // 2)])
-        doubtful = np.searchsorted(apart, [moves[0]])[0]
-        beaten = np.searchsorted(apart, moves[counts])
-        costs = beaten * (K + _OVERHEAD) + (doubtful - beaten) * (counts + _OVERHEAD)
-        return int(counts[costs.argmin()])
 
 
 def far_rows(block: Any, centres: Array) -> Farthest:
@@ -417,7 +227,7 @@ def _nearest_of_dense(X: Array, centres: Array) -> tuple[Array, Array]:
     origin = centres.mean(axis=0)
     state = RowState(labels, bounds[0], bounds[1], np.zeros(K), np.zeros((K, d)))
     none = np.empty(0)
-    height = max(32, _TILE // K)
+    height = max(32, TILE // K)
     rows = np.arange(n)
     names = np.arange(K, dtype=np.int32)
     for part in (slice(start, min(start + height, n)) for start in range(0, n, height)):
@@ -431,7 +241,7 @@ def _nearest_of_dense(X: Array, centres: Array) -> tuple[Array, Array]:
         panel[:, d] = (0.5 + 2 * gamma_of(d)) * squares
         panel[:, d + 1] = 1.0
         margin = 4 * gamma_of(d) * (squares + c_squares.max()) + 2.0**-100
-        tile = _tile(panel @ extended.T, names, margin, unit)
+        tile = tile_of(panel @ extended.T, names, margin, unit)
         assign_rows(tile, rows[part], False, X, centres, none, origin, state)
     return labels, bounds[0] ** 2
 
@@ -449,7 +259,7 @@ def distances_to(X: Any, centres: Array) -> Array:
 def _measured_distances(X: Any, centres: Array) -> Array:
     """Return all distances in the whole range of float64."""
     distances = np.empty((X.shape[0], len(centres)))
-    step = max(1, _TILE // X.shape[1])
+    step = max(1, TILE // X.shape[1])
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
         rows = rows.toarray() if sp.issparse(rows) else rows
@@ -487,16 +297,10 @@ def unit_of(radius: float) -> float:
     return float(2.0 ** -np.frexp(radius)[1]) if 0 < radius < np.inf else 1.0
 
 
-def _tile(scores: Array, names: Array, margin: Array, unit: float) -> Tile:
+def tile_of(scores: Array, names: Array, margin: Array, unit: float) -> Tile:
+    """Return scores of rows and centres with what a comparison of them needs."""
     level = np.empty(1, np.float32)
     return Tile(scores.view(np.int32), names, margin, unit, level, level.view(np.int32))
-
-
-def _tiles(rows: Array, width: int) -> Iterator[Array]:
-    """Yield some rows at a time, so many that their scores stay in the cache."""
-    height = min(_TILE_ROWS, max(32, _TILE // max(1, width)))
-    for start in range(0, len(rows), height):
-        yield rows[start : start + height]
 
 
 def nothing(a: None, b: None) -> None:

@@ -26,14 +26,15 @@ from ..core.jit import ieee_kernel
 from ..data.blocks import Block, map_reduce
 from ..data.memory import part_memory
 from ._kernels import squares_to_own
-from .lloyd import BoundedLloyd, Farthest, far_rows, means_of_clusters
+from .bounded import BoundedLloyd
+from .lloyd import Farthest, far_rows, means_of_clusters
 from .spaces import Space
 
 Array = NDArray[Any]
 Limbs = NDArray[np.int64]
 
 _HIGH_BITS = 29  # of a row's number; fewer where so many rows would overflow 63 bits
-_LOW: Final = 2.0**30
+_LOW: Final = 2.0**30  # what the lower half of a number is counted in: both halves fit 63 bits
 #: Bytes that a row's bounds take, besides 4 per column: labels, bounds, squares.
 _ROW_BYTES = 48
 

@@ -180,8 +180,11 @@ def _lstm(kind: str, arrays: list[Array], slopes: list[Array]) -> Step:
     Wx, Wh, b = arrays
 
     def step(x: Array, h: Array, c: Array) -> Any:
-        a, f, g, o = np.split(x @ Wx + h @ Wh + b, 4, axis=1)
-        i, f, g, o = _sigmoid(a), _sigmoid(f), np.tanh(g), _sigmoid(o)
+        into, kept, new, out = np.split(x @ Wx + h @ Wh + b, 4, axis=1)
+        i = _sigmoid(into)
+        f = _sigmoid(kept)
+        g = np.tanh(new)
+        o = _sigmoid(out)
         cell = f * c + i * g
         squashed = np.tanh(cell)
 
