@@ -25,7 +25,7 @@ from typing import Any, Literal, dataclass_transform
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils import ClassifierTags, RegressorTags, get_tags
 
 from .errors import ModelFileError, ParameterError
 
@@ -316,7 +316,7 @@ _TAG_PLACES = {
     **dict.fromkeys(("required", "multi_output", "single_output", "positive_target"), "target_tags"),
     **dict.fromkeys(("multi_class", "multi_label", "poor_score"), "classifier_tags"),
     "preserves_dtype": "transformer_tags",
-    **dict.fromkeys(("requires_fit", "role"), ""),
+    **dict.fromkeys(("requires_fit", "role", "inner"), ""),
 }
 
 
@@ -324,8 +324,8 @@ def tags(**values: Any) -> dict[str, Any]:
     """Declare scikit-learn's tags that differ from those of the bases: `_tags = tags(sparse=True, allow_nan=True)`.
 
     A value may be a function of the model, where it depends on a parameter. `positive_only` is about X,
-    `positive_target` about y; `role` is "classifier" or "regressor" where no mixin says it. Tags of a classifier are
-    left out where the role is another.
+    `positive_target` about y; `role` is "classifier" or "regressor" where no mixin says it, `inner` the model whose
+    rows this one takes, sparse or with NaN. Tags of a classifier are left out where the role is another.
 
     Examples
     --------
@@ -393,6 +393,11 @@ def _tagger(cls: type, declared: Mapping[str, Any]) -> Any:
                 found.estimator_type = chosen
                 kind = ClassifierTags if chosen == "classifier" else RegressorTags
                 setattr(found, f"{chosen}_tags", kind())
+                continue
+            if name == "inner":
+                rows = get_tags(chosen).input_tags
+                found.input_tags.sparse = rows.sparse
+                found.input_tags.allow_nan = rows.allow_nan
                 continue
             place = _TAG_PLACES[name]
             part = getattr(found, place) if place else found

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.declare import ArrayLike, Number
 from ..core.errors import DataError, DataTypeError, ParameterError
@@ -221,7 +221,7 @@ def read_features(
     missing: bool = False,
     infinite: bool = False,
 ) -> Any:
-    """Return X as a float array or CSR array whose columns are those of the fit.
+    """Return X as a float array or CSR array whose columns are those of the fit; raise NotFittedError before it.
 
     Parameters
     ----------
@@ -240,6 +240,8 @@ def read_features(
     infinite : bool
         Whether infinity is allowed, too; it becomes the largest number of float64.
     """
+    if not reset and not hasattr(estimator, "n_features_in_"):
+        check_is_fitted(estimator)
     if is_plain(X):
         match_columns(estimator, X, reset)
         table = X

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional, param, tags
@@ -481,7 +480,6 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
         return self.classes_[named if scores.ndim == 2 else (named > 0).astype(np.int64)]
 
     def _staged(self, X: Any) -> Iterator[Array]:
-        check_is_fitted(self)
         X = read_features(self, X)
         f = np.tile(self.start_, (X.shape[0], 1))
         K = len(self.start_)

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Options, fitted, param
+from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Options, fitted, param, tags
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Certificate, Estimator, Run
 from ..data.rows import Sample, sample_door, take_rows
@@ -327,6 +326,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     estimators_: list[Any] = fitted("list", "The fitted classifiers: one a fold, or one.")
     calibrators_: list[list[Any]] = fitted("list of lists of Sigmoid, Isotonic or Temperature", "Their maps.")
     calibration_rows_: list[Rows] = fitted("list of arrays", "The rows that each calibrator was fitted to.")
+    _tags = tags(inner=lambda model: model._inner())
 
     def _fit(self, table: Sample, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
@@ -468,13 +468,6 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     def _inner(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner()).input_tags
-        tags.input_tags.sparse = inner.sparse
-        tags.input_tags.allow_nan = inner.allow_nan
-        return tags
 
     def _check_loaded(self) -> None:
         models = getattr(self, "estimators_", None)

@@ -167,7 +167,6 @@ class RepresenterModel(KernelChoice, Estimator):
 
     def _values(self, X: Any) -> Array:
         """Return f(x) of new rows, of shape (n,) or (n, t)."""
-        check_is_fitted(self)
         X = read_features(self, X)
         if is_given(self):
             return np.asarray(X @ self.dual_coef_, dtype=np.float64)

@@ -79,7 +79,6 @@ class LinearModel(Estimator):
     _tags = tags(sparse=True)
 
     def _score_rows(self, X: Any) -> Array:
-        check_is_fitted(self)
         X = read_features(self, X)
         scores = X @ self.coef_.T
         scores = np.asarray(scores.toarray() if sp.issparse(scores) else scores)

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core.certificate import Certificate
-from ..core.declare import Matches, Nothing, Number, fitted, param
+from ..core.declare import Matches, Nothing, Number, fitted, param, tags
 from ..core.errors import DataError, ModelFileError
 from ..core.estimator import Estimator
 from ..data.arrays import as_csr
@@ -93,6 +93,7 @@ class ColumnSelector(SelectorMixin, MetaEstimatorMixin, Estimator):
     _needs_y: ClassVar[bool] = True
     _reads_finite: ClassVar[bool] = False
     _iterates = True
+    _tags = tags(inner=lambda model: model.estimator)
 
     def transform(self, X: Any) -> Any:
         """Return the chosen columns of X."""
@@ -144,13 +145,6 @@ class ColumnSelector(SelectorMixin, MetaEstimatorMixin, Estimator):
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        tags.input_tags.sparse = inner.input_tags.sparse
-        return tags
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

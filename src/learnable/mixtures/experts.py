@@ -250,7 +250,6 @@ class MixtureOfExperts(Estimator):
         return (K - 1) * p + K * of_experts
 
     def _gate_and_scores(self, X: Any) -> tuple[Array, Array]:
-        check_is_fitted(self)
         X = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
         gate = np.exp(log_softmax(X @ self.gate_coef_.T + self.gate_intercept_, axis=1))
         return gate, np.tensordot(X, self.coef_, axes=([1], [-1])) + self.intercept_

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, optional, param, tags
 from ..core.errors import DataError, ModelFileError
@@ -172,7 +171,6 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         return of_covariances[self.covariance_type] + K * d + K - 1
 
     def _log_joint(self, X: Any) -> Array:
-        check_is_fitted(self)
         X = read_features(self, X, sparse=False, missing=True)
         mixture = self._mixture()
         density = Density(self.covariance_type, mixture)

@@ -24,7 +24,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import (
     FLOATS,
@@ -139,7 +138,6 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     @rowwise
     def transform(self, X: Any) -> Array:
         """Return the distances to all centres, (n_samples, n_clusters); with "cosine" 1 − cos."""
-        check_is_fitted(self)
         Z = self._to_space(read_features(self, X))
         centres = self._centres()
         out = np.empty((Z.shape[0], len(centres)), dtype=Z.dtype)
@@ -156,7 +154,6 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         return -float(squares.sum() if sample_weight is None else squares @ np.asarray(sample_weight, dtype=float))
 
     def _nearest(self, X: Any) -> tuple[Array, Array]:
-        check_is_fitted(self)
         Z = self._to_space(read_features(self, X))
         centres = self._centres()
         labels = np.empty(Z.shape[0], np.int32)

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Matches, Number, Options, param, tags
 from ..core.errors import DataError, ModelFileError, ParameterError
@@ -207,7 +206,6 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
         return self._to_medoids(X)
 
     def _to_medoids(self, X: Any) -> Array:
-        check_is_fitted(self)
         rows = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
         if self.metric == "precomputed":
             return np.ascontiguousarray(rows[:, self.medoid_indices_])

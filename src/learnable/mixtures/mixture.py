@@ -218,7 +218,6 @@ class MixtureModel(InformationCriteria, MixtureBase):
         return self.n_components * (one * copies + 1) - 1
 
     def _log_joint(self, X: Any) -> Array:
-        check_is_fitted(self)
         X = read_features(self, X, sparse=False)
         mixture = self._members()
         out = np.empty((self.n_components, X.shape[0]))

@@ -173,7 +173,6 @@ class VariationalGaussianMixture(MixtureBase):
     @rowwise
     def score_samples(self, X: Any) -> Array:
         """Return the log of the predictive density: what the posterior expects of a new row."""
-        check_is_fitted(self)
         X = read_features(self, X, sparse=False)
         with np.errstate(divide="ignore"):
             logs = np.repeat(np.log(self.weights_)[:, None], len(X), axis=1)
@@ -208,7 +207,6 @@ class VariationalGaussianMixture(MixtureBase):
 
     def _log_joint(self, X: Any) -> Array:
         """Return E[log πₖ N(x; μₖ, Λₖ⁻¹)], (K, n): its softmax are the responsibilities."""
-        check_is_fitted(self)
         X = read_features(self, X, sparse=False)
         density = Density(self.covariance_type, self._problem().surrogate(self._posterior()), type(self).__name__)
         out = np.empty((self.n_components, X.shape[0]))

@@ -401,7 +401,6 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         return 0.5 / self.n_rows_ if self.variant == "real" else None
 
     def _scores(self, X: Any) -> Array:
-        check_is_fitted(self)
         X = read_features(self, X)
         if self.n_classes_ == 1:
             return np.full((X.shape[0], 1), -1.0)
@@ -413,7 +412,6 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         return scores
 
     def _staged(self, X: Any) -> Iterator[Array]:
-        check_is_fitted(self)
         X = read_features(self, X)
         scores = np.zeros((X.shape[0], 1 if self.n_classes_ == 2 else self.n_classes_))
         if self.n_classes_ == 1:

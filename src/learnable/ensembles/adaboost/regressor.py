@@ -198,7 +198,6 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
 
     def _predictions(self, X: Any) -> Array:
         """Return what every learner predicts, (n, T)."""
-        check_is_fitted(self)
         X = read_features(self, X)
         if self.trees_ is None:
             return np.column_stack([np.asarray(model.predict(X)).ravel() for model in self.models_ or []])

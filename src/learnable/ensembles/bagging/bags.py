@@ -11,13 +11,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ...core.certificate import Certificate
-from ...core.declare import N_JOBS, RANDOM_STATE, Boolean, Declared, Number, check_parameters, fitted, optional, param
+from ...core.declare import (
+    N_JOBS,
+    RANDOM_STATE,
+    Boolean,
+    Declared,
+    Number,
+    check_parameters,
+    fitted,
+    optional,
+    param,
+    tags,
+)
 from ...core.errors import DataError, ParameterError
 from ...core.progress import shows_progress
 from ...core.registry import registered_class
@@ -159,6 +169,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     n_features_in_: int = fitted("int", "Number of columns.")
     estimators_: list[Any] = fitted("list of estimators", "The members.")
     estimators_features_: list[Rows] = fitted("list of arrays", "The columns of each member.")
+    _tags = tags(inner=lambda model: model._template())
 
     @shows_progress
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> Self:
@@ -354,12 +365,6 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self._template())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        return tags
 
     def _check_loaded(self) -> None:
         owner, d = type(self).__name__, getattr(self, "n_features_in_", 0)

@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
 from ...core.declare import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, fitted, optional, param, tags
@@ -237,7 +236,6 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label that the recursive vote names."""
-        check_is_fitted(self)
         X = read_features(self, X)
         opinions = [self._says(learner, X) for learner in self.estimators_]
         return self.classes_[votes_of_three(self.root_, self.votes_, opinions, X.shape[0])]

@@ -30,11 +30,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import N_JOBS, RANDOM_STATE, Matches, Number, check_parameters, fitted, param
+from ...core.declare import N_JOBS, RANDOM_STATE, Matches, Number, check_parameters, fitted, param, tags
 from ...core.errors import DataError, ModelFileError, ParameterError
 from ...core.estimator import Certificate, Estimator, Run
 from ...core.jit import kernel
@@ -165,6 +164,7 @@ class ConformalModel(Estimator):
     folds_: Rows = fitted("(n_samples,)", "The fold of each row with positive weight.", kind="i")
     scores_: Array = fitted("(n_scores,)", "The scores of the calibration rows.")
     guarantee_: str = fitted("str", "What is proven at `level`.")
+    _tags = tags(inner=lambda model: model._inner())
 
     def _fit(self, table: Sample, run: Run) -> Certificate:
         owner = type(self).__name__
@@ -293,13 +293,6 @@ class ConformalModel(Estimator):
 
     def _inner(self) -> Any:
         raise TypeError(f"{type(self).__name__} does not define _inner")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._inner()).input_tags
-        tags.input_tags.sparse = inner.sparse
-        tags.input_tags.allow_nan = inner.allow_nan
-        return tags
 
     def _check_loaded(self) -> None:
         folds = getattr(self, "folds_", None)

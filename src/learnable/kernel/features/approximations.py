@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import (
     FLOATS,
@@ -187,7 +186,6 @@ class Nystroem(KernelChoice, _Features):
         array of shape (n_samples, n_components)
             The features; float32 for float32.
         """
-        check_is_fitted(self)
         table = read_features(self, X)
         if is_given(self):
             K = table[:, self.component_indices_]
@@ -296,7 +294,6 @@ class RBFSampler(_Features):
         array of shape (n_samples, n_components)
             The features; float32 for float32.
         """
-        check_is_fitted(self)
         table = read_features(self, X)
         with np.errstate(over="ignore", invalid="ignore"):
             angles = np.asarray(table @ self.random_weights_)

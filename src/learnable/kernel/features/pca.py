@@ -222,7 +222,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
         array of shape (n_samples, n_components)
             t(x); float32 for float32.
         """
-        check_is_fitted(self)
         table = read_features(self, X)
         refuse_extreme_sizes(table, None, "KernelPCA")
         positive = self.eigenvalues_ > 0

@@ -122,7 +122,6 @@ class LinearPosterior(LinearModel):
         return np.asarray(self.predict_dist(X).interval(level)[end])
 
     def _at_rows(self, X: Any, *, new_observation: bool) -> Normal | StudentT:
-        check_is_fitted(self)
         X = read_features(self, X)
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
         loc = np.asarray(X @ self.coef_ + self.intercept_)

@@ -241,7 +241,6 @@ class BasisExpansion(TransformerMixin, Declared):
         array of shape (n_samples, n_output_features_)
             In the order of `get_feature_names_out`.
         """
-        check_is_fitted(self)
         table = read_features(self, X, sparse=False)
         blocks = self._evaluate(table.astype(np.float64, copy=False), self._terms(), self.knots_)
         widths = [block.shape[1] for block in blocks]

@@ -188,7 +188,6 @@ class PolynomialFeatures(TransformerMixin, Declared):
         array, or for sparse X a CSR array (CSC for CSC), of shape (n_samples, n_output_features_)
             The monomials, in the order of `get_feature_names_out`; float32 for float32.
         """
-        check_is_fitted(self)
         table = read_features(self, X)
         if self.n_output_features_ != self._count(self.n_features_in_):
             raise DataError("PolynomialFeatures: the parameters were changed after the fit; call fit again.")

@@ -166,7 +166,6 @@ class LinearRegression(LeastSquaresModel):
         return regression_summary(self, self._inverse_factor(), level, names)
 
     def _student_t(self, X: Any, *, new_observation: bool) -> StudentT:
-        check_is_fitted(self)
         X = read_features(self, X)
         X = X.toarray() if hasattr(X, "toarray") else X
         extra = float(new_observation) + (1.0 / self.weight_sum_ if self.fit_intercept else 0.0)

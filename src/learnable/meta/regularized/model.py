@@ -21,7 +21,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
 from ...core.declare import (
@@ -317,7 +316,6 @@ class RegularizedRisk(NamedScore, _ScoredByLoss):
 
     def _scores(self, X: Any) -> Array:
         """Return f(x), (n,) or (n, k)."""
-        check_is_fitted(self)
         X = read_features(self, X)
         if self.kernel is None:
             scores = X @ self.coef_.T
