@@ -201,8 +201,8 @@ class TSNE(Embedding):
         """Raise where parameters and rows do not go together."""
         if self.perplexity >= n:
             raise ParameterError(
-                f"TSNE: perplexity must be less than n_samples; got perplexity={self.perplexity} for {n} rows; use at "
-                f"most {max(1, (n - 1) // 3)}."
+                f"TSNE: perplexity ({self.perplexity}) must be less than n_samples ({n}); use at most "
+                f"{max(1, (n - 1) // 3)}."
             )
         if isinstance(self.metric, str) and self.metric == "precomputed":
             if isinstance(self.init, str) and self.init == "pca":
@@ -238,6 +238,11 @@ class TSNE(Embedding):
     def _affinities(self, n: int, team: TaskTeam) -> sp.csr_array:
         """Return P."""
         distances, rows = self.nbrs_.kneighbors(n_neighbors=self._n_neighbours(n - 1))
+        if (distances < 0).any():
+            raise DataError(
+                f"TSNE: All distances should be positive, the metric given is not correct: {self.metric!r} gives "
+                f"{distances.min():.3g}."
+            )
         if self.method != "exact":
             self.neighbors_ = rows.astype(np.int32)
         return joint_affinities(conditional_affinities(distances**2, self.perplexity, team), rows)
