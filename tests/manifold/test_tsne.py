@@ -160,6 +160,11 @@ def test_clusters_stay_apart_through_the_grid():
     assert np.array_equal(model.embedding_, again.embedding_)  # the same bits for any number of threads
 
 
+def test_few_rows_through_the_grid_have_the_divergence_of_all_pairs(flowers):
+    grid = TSNE(perplexity=15, max_iter=500, method="interpolation").fit(IRIS)
+    assert grid.kl_divergence_ == pytest.approx(flowers.kl_divergence_, abs=0.03) and verify(grid, IRIS)
+
+
 def test_new_rows_are_placed_one_by_one(flowers):
     np.testing.assert_array_equal(flowers.transform(IRIS[:7]), flowers.embedding_[:7])
     near = IRIS[::10] + 1e-3
