@@ -284,7 +284,9 @@ class TSNE(Embedding):
 
             def work(task: int) -> None:
                 part = slice(task * _PLACED, (task + 1) * _PLACED)
-                place_rows(P[part], rows[part], columns, _PLACING_STEPS, found[part])
+                weights = np.empty(n)
+                points = np.empty((4, columns.shape[0]))
+                place_rows(P[part], rows[part], columns, _PLACING_STEPS, weights, points, found[part])
 
             team.run(work, -(-len(rows) // _PLACED))
         same = distances[:, 0] == 0
