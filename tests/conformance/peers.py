@@ -55,6 +55,7 @@ FILES = [
     "manifold/tests/test_isomap.py",
     "manifold/tests/test_locally_linear.py",
     "manifold/tests/test_spectral_embedding.py",
+    "manifold/tests/test_t_sne.py",
     "mixture/tests/test_gaussian_mixture.py",
     "mixture/tests/test_mixture.py",
     "neighbors/tests/test_neighbors.py",

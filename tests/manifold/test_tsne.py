@@ -160,6 +160,11 @@ def test_clusters_stay_apart_through_the_grid():
     assert np.array_equal(model.embedding_, again.embedding_)  # the same bits for any number of threads
 
 
+def test_few_rows_through_the_grid_have_the_divergence_of_all_pairs(flowers):
+    grid = TSNE(perplexity=15, max_iter=500, method="interpolation").fit(IRIS)
+    assert grid.kl_divergence_ == pytest.approx(flowers.kl_divergence_, abs=0.03) and verify(grid, IRIS)
+
+
 def test_new_rows_are_placed_one_by_one(flowers):
     np.testing.assert_array_equal(flowers.transform(IRIS[:7]), flowers.embedding_[:7])
     near = IRIS[::10] + 1e-3
@@ -211,12 +216,13 @@ def test_equal_rows_constant_columns_and_few_rows_end_well():
 @pytest.mark.parametrize(
     ("parameters", "X", "error", "said"),
     [
-        ({}, IRIS[:20], ParameterError, "perplexity must be less than n_samples"),
+        ({}, IRIS[:20], ParameterError, r"perplexity \(30.0\) must be less than n_samples \(20\)"),
         ({"n_components": 3}, IRIS[:, :2], ParameterError, 'use init="random"'),
         ({"init": np.zeros((3, 2))}, IRIS, DataError, "init must be finite numbers of shape"),
         ({"metric": "precomputed"}, np.ones((40, 40)), ParameterError, 'init="random"'),
         ({"metric": "precomputed", "init": "random"}, -np.ones((40, 40)), DataError, "negative"),
         ({"metric": "precomputed", "init": "random"}, np.ones((40, 41)), DataError, "square"),
+        ({"metric": lambda a, b: -1.0}, IRIS, DataError, "All distances should be positive"),
         ({"perplexity": 0.0}, IRIS, ParameterError, "perplexity"),
         ({"method": "tree"}, IRIS, ParameterError, "method"),
         ({}, np.where(IRIS[0] == IRIS, np.nan, IRIS), DataError, "NaN"),

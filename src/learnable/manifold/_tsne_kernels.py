@@ -242,20 +242,20 @@ def gather(Y: Array, low_a: float, low_b: float, rate: float, grid: Array, first
         out[i, 1] = -0.5 * rate * slope_b
 
 
-@kernel
-def place_rows(P: Array, near: Array, columns: Array, most: int, out: Array) -> None:
+@ieee_kernel
+def place_rows(P: Array, near: Array, columns: Array, most: int, weights: Array, points: Array, out: Array) -> None:
     """Move new rows to where Σⱼ pⱼ log(1 + ‖y − yⱼ‖²) + log Σⱼ 1/(1 + ‖y − yⱼ‖²) is least, each by itself.
 
     IN P (m, k) and near (m, k), the affinities to k rows; columns (c, n), the coordinates of all; the most steps.
-    OUT out (m, c). The start is the one of the k rows with the least first sum; then steps against the gradient, longer
-    after each that lowers the objective and shorter after one that does not. The last is undone: the objective
-    never ends above its start.
+    OUT out (m, c); weights (n,) and points (4, c) are scratch. The start is the one of the k rows with the least first
+    sum; then steps against the gradient, longer after each that lowers the objective and shorter after one that does
+    not, which is undone: the objective never ends above its start.
     """
-    c, n = columns.shape
-    here = np.empty(c)
-    new = np.empty(c)
-    slope = np.empty(c)
-    weights = np.empty(n)
+    c = columns.shape[0]
+    here = points[0]
+    new = points[1]
+    slope = points[2]
+    new_slope = points[3]
     for i in range(P.shape[0]):
         best = np.inf
         for a in range(near.shape[1]):
@@ -278,19 +278,20 @@ def place_rows(P: Array, near: Array, columns: Array, most: int, out: Array) -> 
                 moved += (new[d] - here[d]) ** 2
             if moved <= 1e-18:
                 break
-            kept = slope.copy()
-            value = _one_row(P[i], near[i], columns, new, weights, slope)
+            value = _one_row(P[i], near[i], columns, new, weights, new_slope)
             if value < best:
                 best = value
-                here[:] = new
+                for d in range(c):
+                    here[d] = new[d]
+                    slope[d] = new_slope[d]
                 step *= 1.5
             else:
-                slope[:] = kept
                 step *= 0.25
-        out[i] = here
+        for d in range(c):
+            out[i, d] = here[d]
 
 
-@kernel
+@ieee_kernel
 def _one_row(p: Array, near: Array, columns: Array, y: Array, weights: Array, slope: Array) -> float:
     """Return the objective of one new row at y, and its gradient in `slope`."""
     c, n = columns.shape

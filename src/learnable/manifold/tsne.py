@@ -89,9 +89,10 @@ class TSNE(Embedding):
     to 100,000 rows). `transform` places each new row by its affinities to the rows of the fit, which stay; rows do
     not affect each other, and a row of the fit gets its own coordinates.
 
-    The repulsion is summed over all pairs ("exact", or fewer than 1,500 rows, or more than two dimensions) or through a
-    grid and Fourier transforms ("interpolation"): time O(n) for each step and O(n² d) for the search of neighbours,
-    memory O(n · perplexity). "exact" also takes affinities between all rows: time and memory O(n²).
+    The repulsion is summed over all pairs ("exact", or more than two dimensions) or through a grid and Fourier
+    transforms ("interpolation"): time O(n) for each step and O(n² d) for the search of neighbours, memory
+    O(n · perplexity). "barnes_hut", scikit-learn's name, is "interpolation" from 1,500 rows on, and below that takes
+    all pairs, which are sooner summed. "exact" also has affinities between all rows: time and memory O(n²).
 
     Unlike in scikit-learn, any number of dimensions goes with any method, the automatic step grows by the exaggeration
     when that ends (as in openTSNE), no row moves more than 5 in a step, new rows can be placed, and the coordinates of
@@ -140,8 +141,8 @@ class TSNE(Embedding):
     random_state: Any = param(RANDOM_STATE, "Draws a random start.", default=None)
     method: str = param(
         Options("barnes_hut", "interpolation", "exact"),
-        '"interpolation": affinities of 3 · perplexity neighbours, repulsion through a grid; "barnes_hut" is another '
-        'name for it; "exact": all pairs.',
+        '"interpolation": affinities of 3 · perplexity neighbours, repulsion through a grid; "barnes_hut": the same, '
+        'but all pairs of few rows; "exact": all pairs.',
         default="barnes_hut",
     )
     angle: float = param(Number(low=0.0, high=1.0), "Kept for compatibility: there is no tree.", default=0.5)
@@ -182,7 +183,8 @@ class TSNE(Embedding):
             order = np.empty(n, dtype=np.int64)
             nearby_order(P.indptr.astype(np.int64), P.indices.astype(np.int32), LANES, order)
             edges = Edges.of(P[order][:, order])
-            pairs = self.method == "exact" or n < FEW_ROWS or self.n_components > 2
+            few = self.method == "barnes_hut" and n < FEW_ROWS
+            pairs = self.method == "exact" or few or self.n_components > 2
 
             def exactly(Y: Array) -> tuple[Array, float]:
                 return repulsion_of_pairs(Y, team)
@@ -201,8 +203,8 @@ class TSNE(Embedding):
         """Raise where parameters and rows do not go together."""
         if self.perplexity >= n:
             raise ParameterError(
-                f"TSNE: perplexity must be less than n_samples; got perplexity={self.perplexity} for {n} rows; use at "
-                f"most {max(1, (n - 1) // 3)}."
+                f"TSNE: perplexity ({self.perplexity}) must be less than n_samples ({n}); use at most "
+                f"{max(1, (n - 1) // 3)}."
             )
         if isinstance(self.metric, str) and self.metric == "precomputed":
             if isinstance(self.init, str) and self.init == "pca":
@@ -238,6 +240,11 @@ class TSNE(Embedding):
     def _affinities(self, n: int, team: TaskTeam) -> sp.csr_array:
         """Return P."""
         distances, rows = self.nbrs_.kneighbors(n_neighbors=self._n_neighbours(n - 1))
+        if (distances < 0).any():
+            raise DataError(
+                f"TSNE: All distances should be positive, the metric given is not correct: {self.metric!r} gives "
+                f"{distances.min():.3g}."
+            )
         if self.method != "exact":
             self.neighbors_ = rows.astype(np.int32)
         return joint_affinities(conditional_affinities(distances**2, self.perplexity, team), rows)
@@ -277,7 +284,9 @@ class TSNE(Embedding):
 
             def work(task: int) -> None:
                 part = slice(task * _PLACED, (task + 1) * _PLACED)
-                place_rows(P[part], rows[part], columns, _PLACING_STEPS, found[part])
+                weights = np.empty(n)
+                points = np.empty((4, columns.shape[0]))
+                place_rows(P[part], rows[part], columns, _PLACING_STEPS, weights, points, found[part])
 
             team.run(work, -(-len(rows) // _PLACED))
         same = distances[:, 0] == 0

@@ -147,6 +147,8 @@ def _brief(model: Any) -> Any:
         changed["random_state"] = 0
     if "n_draws" in settings:  # sampled models
         changed |= {"n_draws": 4, "n_warmup": 1}
+    if settings.get("method") == "barnes_hut":  # t-SNE: few rows would not need its grid
+        changed |= {"method": "interpolation", "max_iter": 20}
     return model.set_params(**changed)
 
 
