@@ -44,7 +44,7 @@ from .training import State, Stopping, TableRows, Trainer, warn_of_failure
 
 Array = NDArray[Any]
 
-#: Rows that the gradient of an unpolished fit is measured on: its size, at one fiftieth of five epochs over 20,000 rows.
+#: Rows that the gradient of an unpolished fit is measured on: a fiftieth of the time of five epochs over 20,000 rows.
 _GRADIENT_ROWS = 2048
 #: Entries of X that one thread predicts at a time.
 _PREDICT_ENTRIES = 2**20

@@ -180,8 +180,11 @@ def _lstm(kind: str, arrays: list[Array], slopes: list[Array]) -> Step:
     Wx, Wh, b = arrays
 
     def step(x: Array, h: Array, c: Array) -> Any:
-        a, f, g, o = np.split(x @ Wx + h @ Wh + b, 4, axis=1)
-        i, f, g, o = _sigmoid(a), _sigmoid(f), np.tanh(g), _sigmoid(o)
+        to_i, to_f, to_g, to_o = np.split(x @ Wx + h @ Wh + b, 4, axis=1)
+        i = _sigmoid(to_i)
+        f = _sigmoid(to_f)
+        g = np.tanh(to_g)
+        o = _sigmoid(to_o)
         cell = f * c + i * g
         squashed = np.tanh(cell)
 

@@ -50,7 +50,10 @@ class LSTM(OverTime):
         w = panel_width(bench.dtype)
         u = -(-self.units // w) * w
         k = u + bench.n_inputs + 1
-        cache.w, cache.u, cache.k, cache.n = w, u, k, n
+        cache.w = w
+        cache.u = u
+        cache.k = k
+        cache.n = n
         cache.weights = np.zeros((k, 4 * u), dtype=bench.dtype)
         cache.packed = np.empty(k * 4 * u, dtype=bench.dtype)
         joined = np.zeros((T + 1, n, k), dtype=bench.dtype)
