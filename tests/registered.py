@@ -48,7 +48,9 @@ def brief(model):
         few["max_iter"] = 5
     model.set_params(**{name: n for name, n in few.items() if type(known.get(name)) is int})
     if "polish" in known:  # a full-batch fit of a network proves something; a penalty makes its minimum unique enough
-        model.set_params(polish=True, alpha=0.1, activation="tanh", max_iter=2000, tol=1e-2)
+        model.set_params(polish=True, alpha=0.1, max_iter=2000, tol=1e-2)
+    if "polish" in known and "activation" in known:
+        model.set_params(activation="tanh")
     if "n_populations" in known:  # of 60 individuals and four loci a posterior needs minutes to be sure of α
         model.set_params(method="ml", ploidy=20)
     if "doc_topic_prior" in known:  # likewise of 60 short documents
@@ -58,7 +60,7 @@ def brief(model):
     if "hidden_layer_sizes" in known:
         model.set_params(hidden_layer_sizes=(3,))
     if "n_recurrent_layers" in known:
-        model.set_params(max_iter=3)
+        model.set_params(solver="lbfgs", alpha=3.0, max_iter=300)
     return model.set_params(random_state=0) if "random_state" in known else model
 
 
