@@ -6,6 +6,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.model_selection import KFold
 from tests.data.on_disk import streamed
 
@@ -85,6 +86,11 @@ def test_other_folds_are_refused(cv):
         LassoCV(cv=500).fit(lazy(X), lazy(Y[:, 0]))
     with pytest.raises(ParameterError, match="of a classifier, cv need all rows in memory"):
         RidgeClassifierCV(cv=3).fit(lazy(X), lazy(Y[:, 0] > np.median(Y[:, 0])))
+
+
+def test_groups_that_no_splitter_asks_for_are_refused():
+    with sklearn.config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="groups"):
+        LassoCV().fit(lazy(X), lazy(Y[:, 0]), groups=np.arange(N) % 3)
 
 
 # Several targets.

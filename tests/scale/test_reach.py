@@ -23,7 +23,8 @@ from learnable.core.registry import estimator_names
 
 SUMS = [group for group in GROUPS if group.dask == "sums" and group not in UNPROBED]
 OTHERS = [group for group in GROUPS if group.dask != "sums" and group not in UNPROBED]
-QUICK = [names_of(group)[0] for group in SUMS if "Experts" not in group.models]
+SLOW = {"MixtureOfExperts", "LatentDirichletAllocation"}
+QUICK = [names_of(group)[0] for group in SUMS if not SLOW & set(names_of(group))]
 REST = [name for group in SUMS for name in names_of(group) if name not in QUICK]
 #: Passes of a fit that may send more than every pass does: the sample of rows, the labels, the classes.
 FEW = 3

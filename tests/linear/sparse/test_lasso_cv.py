@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from tests.linear.sparse_tables import sparse_tables
 
 from learnable import ElasticNetCV, Lasso, LassoCV, verify
-from learnable.core.errors import DataError, ParameterError
+from learnable.core.errors import ParameterError
 from learnable.evaluation.comparison.clock import cut_of
 
 RNG = np.random.default_rng(4)
@@ -78,9 +78,6 @@ def test_what_cannot_be_is_refused():
         LassoCV(cv=100).fit(X, Y)
     with pytest.raises(ParameterError, match=r"ElasticNetCV: Automatic alpha grid .* l1_ratio=0"):
         ElasticNetCV(l1_ratio=0.0).fit(X, Y)
-    dd = pytest.importorskip("dask.array")
-    with pytest.raises(DataError, match="needs the rows in memory"):
-        LassoCV().fit(dd.from_array(X, chunks=(30, 40)), dd.from_array(Y, chunks=30))
 
 
 def test_parameters_of_splitters_are_routed_or_refused_with_the_remedy():

@@ -184,6 +184,7 @@ class RidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, ChoosingModel, Linea
         blocks = table.blocks
         free = self.fit_intercept
         if on_folds:
+            self._metadata(table)  # raises where something was passed that no splitter asks for
             bounds = bounds_of_folds(type(self).__name__, self.cv, table.n_rows)
             folds = fold_moments(blocks, bounds, intercept=free, n_jobs=self.n_jobs)
             moments = folds.whole

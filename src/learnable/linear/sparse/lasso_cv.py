@@ -344,6 +344,7 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
             design = design_of(table.blocks, intercept=self.fit_intercept, n_jobs=self.n_jobs)
             splits = [(fold.train, fold.test) for fold in self._folds(table, run, self._metadata(table))]
         else:
+            self._metadata(table)  # raises where something was passed that no splitter asks for
             bounds = bounds_of_folds(owner, self.cv, table.n_rows)
             moments = fold_moments(table.blocks, bounds, intercept=self.fit_intercept, n_jobs=self.n_jobs)
             design = MomentDesign(moments.whole)
