@@ -1,6 +1,7 @@
 """k-means over partitions: the same bits whatever is remembered, and however the rows are cut."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def problem(weight=None):
 
 def pieces(n_parts, weight=None):
     ends = np.linspace(0, len(X), n_parts + 1).astype(int)
-    spans = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    spans = [slice(a, b) for a, b in pairwise(ends)]
     return [Block(X[own], None, None if weight is None else weight[own], own.start) for own in spans]
 
 

@@ -18,7 +18,6 @@ References: S. Lloyd, IEEE Trans. Inf. Theory 28 (1982), 129–137; G. Hamerly, 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -33,14 +32,13 @@ from ..data.blocks import Blocks, Part, grid_rows, map_reduce
 from ..neighbors.ranges import scaled_norms
 from ..solvers.em import em
 from ._kernels import Motion, RowState, Tile, assign_rows, lower_squares, screen_rows, squares_to_own, sum_rows
+from ._scratch import Scratch
 
 Array = NDArray[Any]
 
 _FLOAT32 = 2.0**-24
 _FLOAT64 = 2.0**-53
-
 _TILE = 2**16  # scores that are compared while they are in the cache
-
 _TILE_ROWS = 2**12
 
 _SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
@@ -58,7 +56,7 @@ _FEW_ROWS = 2**12
 
 NOISE = 1e-12  # share of the inertia that its own rounding may be
 
-_FAR_ROWS = 32  # rows that a source beyond memory offers as new centres
+FAR_ROWS = 32  # rows that a source beyond memory offers as new centres
 
 
 class Farthest(NamedTuple):
@@ -71,7 +69,7 @@ class Farthest(NamedTuple):
 
     def __add__(self, other: Any) -> Farthest:  # type: ignore[override]
         squares = np.concatenate([self.squares, other.squares])
-        order = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
+        order = np.argsort(-squares, kind="stable")[:FAR_ROWS]
         return Farthest(*(np.concatenate(pair)[order] for pair in zip(self, other, strict=True)))
 
 
@@ -98,7 +96,7 @@ class Lloyd:
             sums = np.zeros(centres.shape)
             sum_rows(block.X, labels, weight, origins, counts, sums)
         # A cluster without any row has none in this block either: if all have some here, no far row is asked for.
-        far = np.argsort(-squares, kind="stable")[:_FAR_ROWS] if (counts <= 0).any() else np.empty(0, np.int64)
+        far = np.argsort(-squares, kind="stable")[:FAR_ROWS] if (counts <= 0).any() else np.empty(0, np.int64)
         rows = block.X[far].toarray() if sp.issparse(block.X) else block.X[far]
         return (counts, sums, Farthest(squares[far], rows, labels[far], weight[far])), -float(weight @ squares)
 
@@ -115,22 +113,6 @@ class Lloyd:
     def log_prior(self, centres: Array) -> float:
         """Return zero: there is no prior."""
         return 0.0
-
-
-class Scratch(threading.local):
-    """Arrays of each thread that are used again: a worker of Dask gives memory back to the system at once."""
-
-    def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
-
-    def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> Array:
-        """Return an array of this shape with any content."""
-        size = shape[0] * shape[1]
-        held = self.arrays.get(name)
-        if held is None or held.size < size:
-            held = np.empty(size, dtype)
-            self.arrays[name] = held
-        return held[:size].reshape(shape)
 
 
 class BoundedLloyd(Lloyd):
@@ -298,14 +280,6 @@ class BoundedLloyd(Lloyd):
         beaten = np.searchsorted(apart, moves[counts])
         costs = beaten * (K + _OVERHEAD) + (doubtful - beaten) * (counts + _OVERHEAD)
         return int(counts[costs.argmin()])
-
-
-def far_rows(block: Any, centres: Array) -> Farthest:
-    """Return the rows of a block that are farthest from their centres."""
-    labels, squares = nearest_centres(block.X, centres)
-    far = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
-    weight = np.ones(len(far)) if block.weight is None else block.weight[far]
-    return Farthest(squares[far], block.X[far], labels[far], weight)
 
 
 def cluster(X: Array, K: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ from ..core.jit import ieee_kernel
 from ..data.blocks import Block, map_reduce
 from ..data.memory import part_memory
 from ._kernels import squares_to_own
-from .lloyd import BoundedLloyd, Farthest, far_rows, means_of_clusters
+from .lloyd import FAR_ROWS, BoundedLloyd, Farthest, means_of_clusters, nearest_centres
 from .spaces import Space
 
 Array = NDArray[Any]
@@ -179,7 +179,11 @@ def _scale_below(top: float, bits: int) -> float:
 
 
 def _far_of(centres: Array, block: Block) -> Farthest:
-    return far_rows(block, centres)
+    """Return the rows of a partition that are farthest from their centres."""
+    labels, squares = nearest_centres(block.X, centres)
+    far = np.argsort(-squares, kind="stable")[:FAR_ROWS]
+    weight = np.ones(len(far)) if block.weight is None else block.weight[far]
+    return Farthest(squares[far], block.X[far], labels[far], weight)
 
 
 def _add(a: Farthest, b: Farthest) -> Farthest:
