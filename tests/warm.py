@@ -11,6 +11,7 @@ import sys
 from learnable.core.registry import estimator_names
 from learnable.decisions.warm import small_decisions
 from learnable.evaluation.comparison.warm import warm_models
+from learnable.mixtures.warm import small_partitions
 
 TREES = {
     "DecisionTreeClassifier",
@@ -35,7 +36,7 @@ def main(half: str) -> int:
     assert half in ("trees", "others") and set(names) >= TREES
     failed = 0
     if half == "others":
-        for _ in small_decisions():
+        for _ in (*small_decisions(), *small_partitions()):
             pass
     for warmed in warm_models([name for name in names if (name in TREES) == (half == "trees")]):
         if warmed.failure is not None:

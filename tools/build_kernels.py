@@ -126,6 +126,7 @@ def fit_part(part: str, shipped: str, result: str) -> int:
     from learnable.core.registry import estimator_names
     from learnable.decisions.warm import small_decisions
     from learnable.evaluation.comparison.warm import small_fits
+    from learnable.mixtures.warm import small_partitions
 
     if shipped:
         kernel_cache.shipped_folder = Path(shipped).joinpath
@@ -137,7 +138,7 @@ def fit_part(part: str, shipped: str, result: str) -> int:
         for case, prediction in enumerate(small_fits(name, sparse=False, single=False, shape=LARGER)):
             values[f"{name}, larger case {case}"] = prediction
     if number == 0:
-        values |= dict(small_decisions())
+        values |= dict(small_decisions()) | dict(small_partitions())
     outcome = {"values": values, "files": kernel_cache.loaded, "compiled": kernel_cache.origins["compiled"]}
     Path(result).write_bytes(pickle.dumps(outcome))
     return 0
