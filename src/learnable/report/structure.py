@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from ..core.errors import DataError
 from ..plots.lines import labelled_lines
 from ..plots.markup import Markup, clean, tag
-from ..plots.shares import share_bars
-from .clusters import page_of, table_of
+from ..plots.shares import COLOURS, share_bars
+from .clusters import page_of
 
 FORMAT: Final = "learnable-structure"
 
@@ -44,36 +45,40 @@ def render_structure(record: dict[str, Any]) -> str:
     shown = "Each column is an individual, each colour a population; colours mean the same in all strips."
     tables = [("Proportions", shown, _bars(record))]
     if record.get("by_group"):
-        heads = ["group", "individuals", *(f"population {k + 1}" for k in range(best))]
+        heads = ["group", "individuals", *(_population(k) for k in range(best))]
         lines = [
             [clean(str(line["name"]), 60), f"{line['n']:,}", *(f"{share:.3f}" for share in line["shares"])]
             for line in record["by_group"]
         ]
         text = f"Mean proportions of the sampled groups, K = {best}."
-        tables.append(("Groups", text, table_of(heads, lines)))
+        tables.append(("Groups", text, _shaded(heads, lines, np.zeros((len(lines), best + 1)))))
     if record.get("fst") is not None and best > 1:
         fst = np.asarray(record["fst"], dtype=np.float64)
-        heads = ["", *(f"population {k + 1}" for k in range(best))]
-        lines = [
-            [f"population {j + 1}", *("–" if j == k else f"{fst[j, k]:.3f}" for k in range(best))] for j in range(best)
-        ]
+        heads = ["", *(_population(k) for k in range(best))]
+        lines = [[_population(j), *("–" if j == k else f"{fst[j, k]:.3f}" for k in range(best))] for j in range(best)]
         tables.append(("Distances", "F_ST between populations (Hudson): 0 for equals, 1 where no allele is shared.",
                        _shaded(heads, lines, fst)))  # fmt: skip
     title = "1 population" if best == 1 else f"{best} populations"
     return page_of(record, "populations", title, tables, _figures(record))
 
 
-def _shaded(heads: list[str], lines: list[list[str]], values: Any) -> Markup:
-    """Return a table whose cells are as dark as their numbers are large."""
+def _population(k: int) -> Markup:
+    """Return the name of a population beside the colour that it has in the bars."""
+    style = f"display:inline-block;width:.7em;height:.7em;margin-right:.4em;background:{COLOURS[k % len(COLOURS)]}"
+    return tag("span", tag("span", style=style), f"population {k + 1}")
+
+
+def _shaded(heads: Sequence[Any], lines: Sequence[Sequence[Any]], values: Any) -> Markup:
+    """Return a table whose cells are as dark as their numbers are large; the first of each row names it."""
     most = float(values.max()) or 1.0
     head = tag("tr", *(tag("th", name, scope="col") for name in heads))
     body = []
     for j, cells in enumerate(lines):
-        drawn = [tag("th", cells[0], scope="row")]
+        drawn = [tag("th", cells[0], scope="row", style="white-space:nowrap")]
         for k, cell in enumerate(cells[1:]):
             share = round(40 * float(values[j, k]) / most)
-            style = f"background:color-mix(in srgb, var(--ln-accent, #00695c) {share}%, transparent)"
-            drawn.append(tag("td", cell, style=style))
+            shade = f"background:color-mix(in srgb, var(--ln-accent, #00695c) {share}%, transparent);padding-left:.5em"
+            drawn.append(tag("td", cell, style=shade if share else None))
         body.append(tag("tr", *drawn))
     return tag("table", tag("thead", head), tag("tbody", *body))
 
@@ -102,6 +107,14 @@ def _figures(record: dict[str, Any]) -> list[tuple[str, Markup]]:
                 [v for a, e in zip(values, errors, strict=True) for v in (a - e, a + e, np.nan)],
             ),
         }
-        drawn = labelled_lines(lines, title="How many populations", x_label="K", y_label=str(choice["criterion"]))
+        # Half a step of room, and enough of it that the axis names whole numbers alone.
+        room = max(0.5, 1.3 - 0.5 * (max(candidates) - min(candidates)))
+        drawn = labelled_lines(
+            lines,
+            x_range=(min(candidates) - room, max(candidates) + room),
+            title="How many populations",
+            x_label="K",
+            y_label=str(choice["criterion"]),
+        )
         found.append((str(choice["caption"]), drawn))
     return found

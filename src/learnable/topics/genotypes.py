@@ -28,8 +28,8 @@ _PLINK_DOSAGE = np.array([0, -1, 1, 2], dtype=np.int8)
 class Genotypes:
     """A table of genotypes.
 
-    Memory: one byte per copy (two beyond 127 alleles of a locus); from a .bed file a quarter of a byte per genotype,
-    until `alleles` is asked for.
+    Memory: one byte per copy (two beyond 127 alleles of a locus); a .bed file stays on disk, where it takes a
+    quarter of a byte per genotype, and is read by blocks of loci, until `alleles` is asked for.
 
     Attributes
     ----------

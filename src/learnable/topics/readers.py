@@ -103,7 +103,9 @@ def read_plink(path: Any) -> Genotypes:
     people = [fields for _, fields in _fields_of(bed.with_suffix(".fam"), 6)]
     n = len(people)
     width = (n + 3) // 4
-    raw = bed.read_bytes()
+    with open(bed, "rb") as file:
+        raw = file.read(3)
+    size = bed.stat().st_size
     if raw[:2] != _MAGIC:
         raise DataError(f"{bed}: this is no PLINK .bed file: it begins with {raw[:2].hex()}, not with 6c1b.")
     if raw[2:3] != b"\x01":
@@ -111,12 +113,13 @@ def read_plink(path: Any) -> Genotypes:
             f"{bed}, byte 3: the file is ordered by individuals; write it by loci (plink --make-bed, version 1.9)."
         )
     expected = 3 + width * len(loci)
-    if len(raw) != expected:
+    if size != expected:
         raise DataError(
-            f"{bed}: {len(raw)} bytes instead of {expected} for {n} individuals (.fam) and {len(loci)} loci (.bim); "
+            f"{bed}: {size} bytes instead of {expected} for {n} individuals (.fam) and {len(loci)} loci (.bim); "
             "the file is truncated, or the three files do not belong together."
         )
-    packed = np.frombuffer(raw, dtype=np.uint8, offset=3).reshape(len(loci), width)
+    # The file stays where it is: pages of it are read when a block of loci is asked for, and may be given back.
+    packed = np.memmap(bed, dtype=np.uint8, mode="r", offset=3, shape=(len(loci), width)).view(np.ndarray)
     names = tuple(fields[1] for fields in people)
     families = tuple(fields[0] for fields in people)
     repeated = 2 <= len(set(families)) <= n // 4  # a family number per sampled population; else it is of relatives

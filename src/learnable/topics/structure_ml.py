@@ -35,6 +35,9 @@ LEAST = 1e-9
 _BLOCK = 128
 #: How often a step that lowers the likelihood is halved before it is dropped.
 _HALVINGS = 6
+#: Relative rounding of the log-likelihood of an individual: near the end every move is within it, and halving such
+#: moves would take six passes over the genotypes each time.
+_ROUNDING = 1e-12
 #: Secants of the extrapolation (Zhou et al. found 2 to 4 best).
 _SECANTS = 3
 
@@ -137,15 +140,16 @@ class Likelihood:
         return self._kept_rows(Q, proposed, P, before)
 
     def _kept_rows(self, Q: Array, proposed: Array, P: Array, before: Array) -> tuple[Array, Array]:
-        """Halve the moves of individuals whose likelihood would fall."""
+        """Halve the moves of individuals whose likelihood would fall by more than rounding."""
+        least = before - _ROUNDING * np.abs(before)
         for _ in range(_HALVINGS):
             after = self.by_row(proposed, P)
-            worse = after < before
+            worse = after < least
             if not worse.any():
                 return proposed, after
             proposed[worse] = 0.5 * (proposed[worse] + Q[worse])
         after = self.by_row(proposed, P)
-        worse = after < before
+        worse = after < least
         proposed[worse] = Q[worse]
         return proposed, np.where(worse, before, after)
 
