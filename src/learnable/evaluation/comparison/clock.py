@@ -97,8 +97,8 @@ class Clock:
         """Return the time to set aside for hold-out, saved model and details: an estimate, kept within bounds.
 
         At least 4 s (more on a busy machine) and a seventh of the limit, at most two fifths of it, and never more than
-        half of what was left when the race began: a comparison without models is none. It does not shrink while the race goes on: a winner
-        that is neither judged nor kept is none either.
+        half of what was left when the race began: a comparison without models is none. It does not shrink while the
+        race goes on: a winner that is neither judged nor kept is none either.
         """
         if self.seconds is None:
             return 0.0
