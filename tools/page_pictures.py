@@ -49,7 +49,7 @@ def prepare(page: Any, seconds: float) -> dict[str, str]:
     page.get_by_role("button", name="tumours").click()
     page.wait_for_selector("text=one of two classes")
     table = page.url.partition("#")[2]
-    number = table.rpartition("/")[2]
+    number = re.split("[/?]", table)[2]
     settings = {"target": "diagnosis", "models": MODELS, "seconds": seconds}
     run = page.evaluate(START, {"kind": "compare", "table": number, "settings": settings})
     page.goto(f"{page.url.partition('#')[0]}#/race/{run}")

@@ -263,3 +263,30 @@ def test_tables_of_odd_shapes(open_page):
         give(page, csv_of(classes(k=3)), "three.csv")
         page.get_by_label("Column to predict").select_option("label")
         page.wait_for_selector("text=one of 3 classes")
+
+
+START = """async (asked) => (await (await fetch("/api/runs", { method: "POST",
+  headers: { "X-Learnable": "page", "Content-Type": "application/json" }, body: JSON.stringify(asked) })).json()).id"""
+
+
+def test_another_model_of_the_leaderboard_is_asked(open_page):
+    with open_page() as page:
+        page.get_by_role("button", name="tumours").click()
+        page.wait_for_selector("text=one of two classes")
+        table = re.split("[/?]", page.url.partition("#")[2])[2]
+        settings = {"target": "diagnosis", "models": ["LogisticRegression", "GaussianNB"], "seconds": 60.0}
+        run = page.evaluate(START, {"kind": "compare", "table": table, "settings": settings})
+        page.goto(f"{page.url.partition('#')[0]}#/race/{run}")
+        page.wait_for_selector("text=The race is over.")
+        page.get_by_role("link", name="GaussianNB").click()
+        page.wait_for_selector("text=GaussianNB was fitted again to the 455 training rows")
+        page.wait_for_selector("text=Take the cheapest, ")
+        choose = page.get_by_label("Ask the model")
+        assert choose.input_value() == "GaussianNB" and "model=GaussianNB" in page.url
+        assert page.get_by_role("button", name="Check it now").count() == 0  # the check is of the file that is kept
+        page.reload()
+        page.wait_for_selector("text=Asking GaussianNB")
+        kept = page.get_by_label("Ask the model").locator("option", has_text="kept").get_attribute("value")
+        page.get_by_label("Ask the model").select_option(kept)
+        page.wait_for_selector("text=The best model is")
+        assert "model=" not in page.url

@@ -96,13 +96,13 @@ class Clock:
     def reserve_for_finish(self, estimate: float) -> float:
         """Return the time to set aside for hold-out, saved model and details: an estimate, kept within bounds.
 
-        At least 4 s and a seventh of the limit, at most two fifths of it, and never more than half of what was left
-        when the race began: a comparison without models is none. It does not shrink while the race goes on: a winner
-        that is neither judged nor kept is none either.
+        At least 4 s (more on a busy machine) and a seventh of the limit, at most two fifths of it, and never more than
+        half of what was left when the race began: a comparison without models is none. It does not shrink while the
+        race goes on: a winner that is neither judged nor kept is none either.
         """
         if self.seconds is None:
             return 0.0
-        wanted = min(max(estimate, 4.0, 0.15 * self.seconds), 0.4 * self.seconds)
+        wanted = min(max(estimate, 4.0 * self.pace, 0.15 * self.seconds), 0.4 * self.seconds)
         end = self.reserve_for_end()
         room = (self.left(end) or 0.0) if self.room is None else self.room
         return end + min(wanted, 0.5 * room)

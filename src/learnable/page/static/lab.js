@@ -10,7 +10,7 @@ export async function show(stage, place, app) {
   if (!scene) {
     fill(stage, head("laboratory", "Watch the methods work", "The real solvers, one step at a time, with what is proven at each."),
       scenes.length ? el("ul", { class: "cards" }, scenes.map((one) => el("li", {}, el("a", { class: "card", href: link("lab", one.name) },
-        el("span", { class: "card-title" }, one.title), el("span", { class: "muted" }, one.text)))))
+        el("span", { class: "card-title" }, one.title), el("span", { class: "muted" }, one.text.replaceAll("`", ""))))))
         : el("p", { class: "muted" }, "The laboratory is not installed."));
     return null;
   }
