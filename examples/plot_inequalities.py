@@ -59,7 +59,8 @@ classes = {
 }
 figure = labelled_lines(
     {name: (sizes, [kind.log_growth(int(m)) / math.log(2.0) for m in sizes]) for name, kind in classes.items()},
-    x_log=True, y_range=(0.0, 40.0), title="Growth functions, VC dimension first", x_label="points n", y_label="log₂ of labelings",
+    x_log=True, y_range=(0.0, 40.0), title="Growth functions, VC dimension first",
+    x_label="points n", y_label="log₂ of labelings",
 )  # fmt: skip
 keep("growth_functions", figure)
 points = np.random.default_rng(0).normal(size=(7, 2))

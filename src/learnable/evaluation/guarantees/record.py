@@ -151,8 +151,15 @@ class RiskBounds:
         """The tightest bound in words; or why there is none."""
         best = self.of("held-out") or self.best
         if best is None:
-            return "nothing is proven about its risk: " + (self.reasons[0] if self.reasons else "no bound applies")
+            return f"nothing is proven about its risk: {self._why_nothing()}"
         return self.sentence_of(best)
+
+    def _why_nothing(self) -> str:
+        """Return the assumption that the data break, or why no bound was tried."""
+        if self.bounds:
+            check = self.bounds[0].broken[0]
+            return f"the data break an assumption of every bound, that {check.assumption}: {check.detail}"
+        return self.reasons[0] if self.reasons else "no bound applies"
 
     def sentence_of(self, bound: Bound) -> str:
         """Return one bound in words."""
