@@ -51,15 +51,16 @@ print(f"tightest for 10 errors in 100: {best.name}, below {best.upper:.4f}")
 # 2. How many ways a class labels n points: polynomially many if and only if its VC dimension is finite.
 sizes = np.unique(np.geomspace(1, 200, 40).astype(int))
 classes = {
-    "d = 1: thresholds": vc.Thresholds(),
-    "d = 2: intervals": vc.Intervals(),
-    "d = 3: halfplanes": vc.Halfspaces(2),
-    "d = 4: boxes": vc.Rectangles(2),
-    "d = ∞: sines": vc.SineWaves(),
+    "1: thresholds": vc.Thresholds(),
+    "2: intervals": vc.Intervals(),
+    "3: halfplanes": vc.Halfspaces(2),
+    "4: boxes": vc.Rectangles(2),
+    "∞: sines": vc.SineWaves(),
 }
 figure = labelled_lines(
     {name: (sizes, [kind.log_growth(int(m)) / math.log(2.0) for m in sizes]) for name, kind in classes.items()},
-    x_log=True, y_range=(0.0, 40.0), title="Growth functions", x_label="points n", y_label="log₂ of labelings",
+    x_log=True, y_range=(0.0, 40.0), title="Growth functions, VC dimension first",
+    x_label="points n", y_label="log₂ of labelings",
 )  # fmt: skip
 keep("growth_functions", figure)
 points = np.random.default_rng(0).normal(size=(7, 2))

@@ -3,8 +3,7 @@
 # ruff: noqa: E501
 
 EXPECTED: dict[str, str] = {
-    "test_ridge_classifier_cv_store_cv_results": "departure: several labels per row are left to OneVsRestClassifier",
-    "test_ridgeclassifier_multilabel": "departure: several labels per row are left to OneVsRestClassifier",
+    "test_ridge_classifier_cv_store_cv_results": "departure: a column per label holds zeros and ones; scikit-learn takes -1 for a label that is there",
     "test_raises_value_error_if_sample_weights_greater_than_1d": "wording: a ValueError in other words",
     "test_ridgecv_alphas_validation": "wording: a ValueError that names the rule and shows alphas, in other words; of the same class for strings",
     "test_n_iter": "departure: n_iter_ is 1 for a direct solver, as scikit-learn's own estimator checks want it of every model with max_iter; its Ridge has None",

@@ -83,7 +83,7 @@ FILES = [
 ]
 
 #: Names of ours that mean something else there.
-OTHER_MEANING = {"load", "save", "verify", "select", "read_table"}
+OTHER_MEANING = {"load", "save", "verify", "select", "read_table", "config_context", "get_config", "set_config"}
 #: Public names that are not on the top level of learnable.
 DEEPER = {name: f"trees.{name}" for name in ("export_text", "export_graphviz", "plot_tree")}
 #: Modules whose public classes are looked up through the module itself: `svm.SVC`.

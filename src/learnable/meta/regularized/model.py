@@ -227,11 +227,13 @@ class RegularizedRisk(NamedScore, _ScoredByLoss):
 
     def _check_value(self, owner: str) -> None:
         if self.form != "phillips" and not self.value > 0.0:
-            name = "λ" if self.form == "tikhonov" else "τ"
+            name = "λ"
+            remedy = "Without a penalty, use the form 'ivanov' with a large value."
+            if self.form == "ivanov":
+                name = "τ"
+                remedy = "No penalty is below zero; τ bounds it from above."
             raise ParameterError(
-                f"{owner}: value, {name} of the form {self.form!r}, must be > 0; got {self.value!r}. Without a "
-                "penalty, "
-                "use the form 'ivanov' with a large value."
+                f"{owner}: value, {name} of the form {self.form!r}, must be > 0; got {self.value!r}. {remedy}"
             )
 
     def _allowed(self, owner: str, n_coefficients: int) -> CoefficientSet:
