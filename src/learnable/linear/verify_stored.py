@@ -380,6 +380,7 @@ def _are_errors(
                 e = target - y_mean - (Z - x_mean) @ beta
                 error = float((weight @ e**2).mean() / weight.sum())
                 scale = float((weight @ (target - y_mean) ** 2).mean() / weight.sum())
+                scale += 1e-20 * float((weight @ target**2).mean() / weight.sum())  # rounding of constant targets
                 if not abs(mse[r, a, number] - error) <= 3e-4 * error + 1e-7 * scale:
                     return False
     return True

@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 
 #: Rows from which on landmarks are used, and how many: 500 columns of 100,000 distances are 400 MB.
 _MANY_ROWS = 20_000
+_SHORTEST = 1e-70  # of a longest path: the norm of the products has its fourth power
 _LANDMARKS = 500
 #: Landmarks from which on the products B (32 MB) are read from memory, and components up to which blocks of vectors
 #: need fewer readings than Lanczos: 7 for 49 with 10,000 rows of a swiss roll, 1.3 s of one core for 1.95.
@@ -133,6 +134,12 @@ class Isomap(Embedding):
         self.landmarks_ = np.unique(np.linspace(0, n - 1, min(m, n)).astype(np.int64))
         square = paths_from(self.graph_, self.landmarks_, self.n_jobs)
         m = len(self.landmarks_)
+        longest = float(square.max(initial=0.0))
+        if 0 < longest < _SHORTEST:
+            raise DataError(
+                f"Isomap: the longest path between rows is {longest:.3g}, and its powers leave the range of float64; "
+                "divide X by its spread."
+            )
         some = np.arange(0, m, -(-m // _COMPARED))
         compared = square[some]  # before the others are squared and centred in place
         square *= square

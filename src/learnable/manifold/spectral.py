@@ -166,7 +166,9 @@ class AffinityModel(Estimator):
             self.affinity_matrix_ = (given + given.T) / 2.0
         A = without_diagonal(self.affinity_matrix_)
         self.degrees_ = np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
-        self.n_parts_ = int(connected_components(A, directed=False)[0])
+        self.n_parts_ = int(
+            connected_components(sp.csr_array(A), directed=False)[0]
+        )  # of a dense A, SciPy drops weights below 1e-8
         return A
 
     def _affinities(self, owner: str) -> Any:

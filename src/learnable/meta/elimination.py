@@ -33,7 +33,7 @@ from ..core.errors import ModelFileError
 from ..core.estimator import Run
 from ..data.blocks import map_reduce
 from .binary import is_routing, of_rows
-from .selectors import COUNT, CV, SCORING, TOLERANCE, Array, ColumnSelector, Given, Mask, Split
+from .selectors import COUNT, CV, SCORING, TOLERANCE, Array, ColumnSelector, Given, Mask, Split, refuse_endless_scores
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -292,6 +292,7 @@ class RFECV(RFE):
 
         found = map_reduce(splits, follow, lambda a, b: a + b, n_jobs=self.n_jobs or 1)
         table_of_scores = np.array([one.scores for one in found])[:, ::-1]
+        refuse_endless_scores("RFECV", table_of_scores)
         counts = np.array(found[0].counts[::-1])
         wanted = int(counts[np.argmax(table_of_scores.sum(axis=0))])
         whole = self._eliminate(table, wanted, fits, progress=run.progress)

@@ -80,6 +80,12 @@ def fingerprint_of(X: Any, y: Any) -> str:
     return total.hexdigest()
 
 
+def refuse_endless_scores(owner: str, scores: Any) -> None:
+    """Raise DataError unless scores are finite: others have no best one."""
+    if not np.isfinite(scores).all():
+        raise DataError(f"{owner}: a score on a fold is not finite; rescale y, or choose another scoring.")
+
+
 class ColumnSelector(SelectorMixin, MetaEstimatorMixin, Estimator):
     """What the selectors share; not to be used directly."""
 

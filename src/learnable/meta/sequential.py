@@ -25,7 +25,7 @@ from ..core.errors import ParameterError
 from ..core.estimator import Run
 from ..data.blocks import map_reduce
 from .binary import is_routing, of_rows
-from .selectors import COUNT, CV, SCORING, TOLERANCE, ColumnSelector, Given, Mask, Split
+from .selectors import COUNT, CV, SCORING, TOLERANCE, ColumnSelector, Given, Mask, Split, refuse_endless_scores
 
 
 class SequentialFeatureSelector(ColumnSelector):
@@ -118,7 +118,11 @@ class SequentialFeatureSelector(ColumnSelector):
 
         def score(number: int) -> list[float]:
             late = number > 0 and run.should_stop()
-            return [-np.inf if late else trial.score(masks[number])]
+            if late:
+                return [-np.inf]
+            found = trial.score(masks[number])
+            refuse_endless_scores("SequentialFeatureSelector", found)
+            return [found]
 
         return map_reduce(range(len(masks)), score, lambda a, b: a + b, n_jobs=self.n_jobs or 1)
 

@@ -70,6 +70,7 @@ Array = NDArray[np.float64]
 _POSITIVE = Number(low=0.0, low_open=True)
 #: Draws between two that are averaged.
 _GAP = 10
+_LARGEST_COUNT = 2.0**31  # samplers count tokens in 32 bits
 
 
 class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -189,6 +190,8 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
             )
         if table.X is not None:
             self._check_counts(table.X)
+            if not (table.X.data if sp.issparse(table.X) else table.X).any():
+                raise DataError("LatentDirichletAllocation: X holds not a single count; there is nothing to model.")
         K = self.n_components
         given = self.doc_topic_prior
         learns = isinstance(given, str) or isinstance(self.topic_word_prior, str)
@@ -507,6 +510,11 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
         values = X.data if sp.issparse(X) else X
         if (values < 0).any():
             raise DataError("Negative values in data passed to LatentDirichletAllocation: X must hold counts.")
+        if values.size and values.max() > _LARGEST_COUNT:
+            raise DataError(
+                f"LatentDirichletAllocation: the largest count is {values.max():.3g}, and counts beyond 2³¹ drown all "
+                "others; divide X by a constant."
+            )
         if self._way in METHODS and (values != np.floor(values)).any():
             raise DataError(
                 "LatentDirichletAllocation: sampled models count tokens, and X holds fractions; pass counts, or use "

@@ -122,6 +122,13 @@ def _follows_from_draws(model: Any, counts: Array, starts: NDArray[np.int64]) ->
     return relative(model.alpha_, mean) < 1e-9
 
 
+def _inside(shares: Array, starts: NDArray[np.int64], axis: int) -> Array:
+    """Return shares of at least 1e-9 that add up to one in each group."""
+    kept = np.maximum(shares, 1e-9)
+    sums = np.add.reduceat(kept, starts, axis=axis)
+    return kept / np.repeat(sums, np.diff(np.append(starts, shares.shape[axis])), axis=axis)
+
+
 def _rise(model: Any, counts: Array, starts: NDArray[np.int64]) -> float:
     """Return the relative rise of the log-likelihood by one EM step."""
     Q = model.Q_
@@ -141,6 +148,9 @@ def _rise(model: Any, counts: Array, starts: NDArray[np.int64]) -> float:
     new_Q = np.where(total > 0, own / np.where(total > 0, total, 1.0), Q)
     sums = np.repeat(np.add.reduceat(shares, starts[:-1], axis=0), np.diff(starts), axis=0)
     new_P = np.where(sums > 0, shares / np.where(sums > 0, sums, 1.0), P)
+    # Shares stay within 1e-9 of zero and one, so that no genotype of a new individual is impossible.
+    new_Q = _inside(new_Q, np.zeros(1, dtype=np.int64), 1)
+    new_P = _inside(new_P, starts[:-1], 0)
     after = _level(model, counts, new_Q, new_P)
     return max(0.0, after - before) / max(abs(before), 1e-300)
 

@@ -347,7 +347,12 @@ class Steps(NamedTuple):
             if not len(free) or here.at_infinity:
                 break
             found = self.entries(order, here, free)
-            best = int(np.flatnonzero(found >= found.max() * (1.0 - 1e-9))[0])
+            if not np.isfinite(found).all() or found.max() < -1e-6 * here.deviance:
+                raise DataError(
+                    "StepwiseGLM: a column more makes the fit worse, because sums over these columns lose their "
+                    "digits; rescale the columns of X, and look for a cell that is far from all others."
+                )
+            best = int(np.flatnonzero(found >= found.max() - 1e-9 * abs(found.max()))[0])
             order.append(int(free[best]))
             statistics.append(float(found[best]))
             if run is not None:
