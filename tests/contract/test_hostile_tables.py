@@ -71,6 +71,9 @@ ROWS = (1, 2, 3)
 #: What rounding defeats, and why.
 KNOWN = {
     ("CalibratedClassifier", "times 1e-6"): "scores within 1e-6 of each other: the slope of the sigmoid has no digits",
+    ("FactorAnalysis", "one row, repeated"): "a likelihood without bound, held by the floor of the noise",
+    ("FactorAnalysis", "3 rows"): "fewer rows than columns: a likelihood without bound, held by the floor of the noise",
+    ("OrthogonalMatchingPursuitCV", "one far cell"): "the folds without the far cell choose by digits that it drowned",
     ("MixtureOfExperts", "constant"): "a likelihood without bound, held by its floor: steps are rounding",
 }
 
