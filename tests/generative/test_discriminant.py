@@ -215,3 +215,17 @@ def test_a_saved_model_stays_single(tmp_path):
     again = load(tmp_path / "model")
     assert again.coef_.dtype == np.float32
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("solver", ["svd", "lsqr"])
+def test_a_constant_column_has_coefficient_zero(solver):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(90, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=90), [-0.5, 0.5])
+    X[:, 1] = 0.1
+    model = LinearDiscriminantAnalysis(solver=solver).fit(X, y)
+    assert (model.coef_[:, 1] == 0).all()
+    assert model.certificate_.holds
+    assert verify(model, X, y)
+    alone = LinearDiscriminantAnalysis(solver=solver).fit(X[:, [0, 2]], y)
+    np.testing.assert_allclose(model.coef_[:, [0, 2]], alone.coef_, rtol=1e-10)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import learnable as ln
 from learnable.core.errors import DataError, ParameterError
+from learnable.trees import DecisionTreeRegressor
 from learnable.trees.criteria import ABSOLUTE_ERROR, CLASSES, PAIRS, SUMS, TWO, Target
 
 
@@ -54,3 +56,13 @@ def test_unknown_criteria_are_refused():
         Target.classes([0, 1], 2, criterion="squared_error")
     with pytest.raises(ParameterError, match="criterion must be one of squared_error"):
         Target.numbers([0, 1], criterion="gini")
+
+
+def test_one_far_target_leaves_the_digits_of_the_others():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(80, 3))
+    y = X @ [1.0, -2.0, 0.5]
+    far = np.r_[1e15, y[1:]]
+    model = DecisionTreeRegressor(max_depth=6, random_state=0).fit(X, far)
+    assert ln.verify(model, X, far)
+    np.testing.assert_allclose(DecisionTreeRegressor().fit(X, far).predict(X)[1:], y[1:], rtol=1e-6)

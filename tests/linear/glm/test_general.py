@@ -204,3 +204,24 @@ def test_a_saved_model_gives_the_same_summary(tmp_path):
     ln.save(model, tmp_path / "glm.safetensors")
     again = ln.load(tmp_path / "glm.safetensors")
     assert str(again.summary()) == str(model.summary())
+
+
+def test_a_column_far_from_zero_keeps_its_coefficient():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X @ [1.0, -2.0, 0.5] + rng.normal(size=200)
+    near = GLM().fit(X, y)
+    X[:, 1] += 1e8
+    far = GLM().fit(X, y)
+    np.testing.assert_allclose(far.coef_, near.coef_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("family", "level"), [("normal", 3.3), ("gamma", 3.3), ("poisson", 3.0), ("binomial", 0.3)])
+@pytest.mark.parametrize("n", [5, 500])
+def test_an_exact_fit_is_certified_and_verified(family, level, n):
+    X = np.random.default_rng(1).normal(size=(n, 3))
+    y = np.full(n, level)
+    model = GLM(family).fit(X, y)
+    assert model.certificate_.holds
+    assert ln.verify(model, X, y)
+    np.testing.assert_allclose(model.predict(X), level, rtol=1e-8)  # `tol` is 1e-8 standard errors

@@ -408,3 +408,14 @@ def test_intercepts_are_numpy_numbers_and_float32_stays():
     assert model.intercept_.round(1) == round(float(model.intercept_), 1)
     single = PoissonRegressor().fit(X.astype(np.float32), y)
     assert single.coef_.dtype == np.float32 and verify(single, X.astype(np.float32), y)
+
+
+@pytest.mark.parametrize("model", [PoissonRegressor, GammaRegressor, TweedieRegressor])
+@pytest.mark.parametrize("alpha", [1.0, 1e-6])
+def test_constant_targets_are_fitted_and_certified(model, alpha):
+    X = np.random.default_rng(2).normal(size=(60, 50))
+    y = np.full(60, 3.0)
+    fitted = model(alpha=alpha).fit(X, y)
+    assert fitted.certificate_.holds
+    assert ln.verify(fitted, X, y)
+    np.testing.assert_allclose(fitted.predict(X), 3.0, rtol=1e-8)

@@ -50,6 +50,20 @@ def test_every_corner_solves_the_lasso(p, n, seed, share):
             np.testing.assert_allclose(coef, other.coef_, atol=1e-5 * np.abs(other.coef_).max(initial=1.0))
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_of_several_columns_that_reach_zero_the_first_leaves(seed):
+    """With more columns than rows many coefficients shrink at once; scikit-learn's path has every corner."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(48, 94))
+    y = X[:, :4] @ [1.0, -2.0, 0.5, 0.0] + rng.normal(size=48)
+    X -= X.mean(axis=0)
+    y -= y.mean()
+    alphas, _, coefs = lars_path(X, y, method="lasso", alpha_min=1e-3)
+    expected = sklearn_path(X, y, method="lasso", alpha_min=1e-3)
+    np.testing.assert_allclose(alphas, expected[0], atol=1e-9)
+    np.testing.assert_allclose(coefs, expected[2], atol=1e-6)
+
+
 def test_between_corners_the_path_is_linear():
     X, y = noisy(6, seed=1)
     whole = LassoLars(alpha=0.0).fit(X, y)

@@ -248,3 +248,13 @@ def test_an_array_of_scales_stays_the_users():
     kernel = Gaussian(scales)
     scales[0] = 9.0
     np.testing.assert_array_equal(kernel.length_scale, [1.0, 2.0])
+
+
+def test_one_far_point_leaves_the_distances_of_the_others():
+    X = np.random.default_rng(5).normal(size=(30, 4))
+    near = Gaussian(0.5)(X)
+    X[3, 1] = 1e18
+    others = np.delete(np.arange(30), 3)
+    far = Gaussian(0.5)(X)
+    np.testing.assert_allclose(far[np.ix_(others, others)], near[np.ix_(others, others)], rtol=1e-12)
+    assert (far[3, others] == 0).all()
