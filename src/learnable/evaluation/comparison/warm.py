@@ -159,6 +159,8 @@ def _fit_and_predict(model: Any, X: Any, task: str) -> Any:
     tags = get_tags(model)
     if tags.input_tags.positive_only or type(model).__name__ in _COUNTS:  # counts, or codes of categories
         X = abs(X).floor() if sp.issparse(X) else np.floor(np.abs(X))
+    if "ploidy" in model.get_params(deep=False):  # copies of an allele
+        X = np.minimum(X, 2.0)
     if type(model).__name__ in _COUNTS:
         X = X[:, :1].astype(np.int64)
     if not tags.target_tags.single_output:
