@@ -66,7 +66,7 @@ def test_a_column_of_numbers_colours_by_ranges_and_one_column_is_a_line(learnabl
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-m", "tsne"], "--model must be pca, mds, isomap or spectral"),
+        (["-m", "umap"], "--model must be pca, mds, isomap, spectral or tsne"),
         (["-k", "1"], "--neighbours must be at least 2"),
         (["--colour", "size"], "there is no column 'size'"),
     ],

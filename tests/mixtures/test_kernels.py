@@ -11,8 +11,8 @@ from learnable.mixtures._kernels import (
     screen_rows,
     square_distance,
     squares_to_own,
-    sum_rows,
 )
+from learnable.mixtures.lloyd import sum_rows
 
 RNG = np.random.default_rng(0)
 X, C = RNG.normal(size=(50, 3)), RNG.normal(size=(7, 3))

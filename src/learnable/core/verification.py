@@ -57,10 +57,11 @@ def verify(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None) 
     recorded = getattr(model, "certificate_", None)
     if name is not None and isinstance(recorded, Certificate) and recorded.kind == "none":
         raise VerificationError(f"verify: this {name} proves nothing, so there is nothing to check.")
-    if checker is None and name is not None:
+    if checker is None and name is not None and recorded is None:
         raise VerificationError(f"verify: {name} optimises nothing, so it has no certificate and nothing to check.")
     if checker is None:
-        raise VerificationError(f"verify: {type(model).__name__} is not a model of this library.")
+        why = "has no independent check" if name else "is not a model of this library"
+        raise VerificationError(f"verify: {type(model).__name__} {why}.")
     if not isinstance(recorded, Certificate):
         raise VerificationError(f"verify: this {name} has no certificate; call fit first.")
     found = _recheck(checker, model, X, y, sample_weight)

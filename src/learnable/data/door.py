@@ -1,8 +1,8 @@
 """The one door for data: arrays, lists, sparse arrays and any dataframe come in, a `Table` comes out.
 
-Everything a model may assume about its data is established here, once: shapes agree, numbers are finite,
-weights are positive, classes are counted. What is wrong is said with the estimator's name, the place, and the
-remedy. Tables on disk and on Dask enter here too, as further sources of blocks; small files are read whole.
+Everything a model may assume about its data is established here, once: shapes agree, numbers are finite, weights are
+positive, classes are counted. What is wrong is said with the estimator's name, the place, and the remedy. Tables on
+disk and on Dask enter here too, as further sources of blocks; small files are read whole.
 """
 
 from __future__ import annotations
@@ -87,9 +87,7 @@ class Table:
     @property
     def fingerprint(self) -> str:
         """Checksum of the rows, the targets, the weights and the labels."""
-        if self.checksum is not None:
-            return f"{self.checksum:016x}"
-        return str(self.blocks.fingerprint(self.classes))
+        return str(self.blocks.fingerprint(self.classes)) if self.checksum is None else f"{self.checksum:016x}"
 
     @property
     def n_rows(self) -> int:
@@ -586,9 +584,9 @@ def refuse_extreme_sizes(X: Any, weight: NDArray[np.float64] | None, owner: str,
     data = X.data if hasattr(X, "indptr") else X
     largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
     heaviest = 1.0 if weight is None else float(weight.max())
-    if largest > LARGEST_ENTRY or heaviest > LARGEST_ENTRY:
-        what, size = (name, largest) if largest > LARGEST_ENTRY else ("sample_weight", heaviest)
-        raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
+    for what, size in ((name, largest), ("sample_weight", heaviest)):
+        if size > LARGEST_ENTRY:
+            raise DataError(TOO_LARGE.format(owner=owner, what=what, size=size))
 
 
 def refuse_tiny_sizes(owner: str, **columns: Any) -> None:

@@ -113,6 +113,7 @@ def test_what_goes_wrong_on_the_cluster_is_an_outcome(client, folder, monkeypatc
     assert ClusterServer(here, client).run(job_of(folder, "Ridge"), seconds=0.0).status == "timeout"
     found = ClusterServer(here, client).run(job_of(folder, ("broken", Ridge(alpha=-1.0))))
     assert found.status == "failed" and "alpha must be" in found.reason
+    here = Here()
     server = ClusterServer(here, client)
     monkeypatch.setattr("learnable.evaluation.comparison.cluster.run_fold", _die)
     assert server.run(job_of(folder, "Ridge")).status == "ok"

@@ -95,7 +95,7 @@ def test_dates_that_order_the_rows_are_learned_from_unless_they_are_dropped():
     table = pa.table({"day": days, "t": range(12), "x": np.arange(12.0) ** 2 % 7, "y": np.arange(12.0)})
     found = read_problem("compare", table, "y", time="day")
     assert found.features.column_names == ["t", "x", "day"] and found.readings == {"day": "year-month-day"}
-    assert any("is learned from (not with --drop day)" in note for note in found.notes)
+    assert any("learned from (not with --drop day)" in note for note in found.notes)
     dropped = read_problem("compare", table, "y", time="day", drop=["day"])
     assert dropped.features.column_names == ["t", "x"] and "which is not learned from" in " ".join(dropped.notes)
     assert (dropped.times == found.times).all()

@@ -58,7 +58,7 @@ def read_labels(estimator: Any, X: Any, y: Any = None, sample_weight: Any = None
 def is_table_of_labels(y: Any) -> bool:
     """Tell whether y has several columns."""
     shape = getattr(y, "shape", None)
-    if shape is None and isinstance(y, (list, tuple)) and y and isinstance(y[0], (list, tuple)):
+    if shape is None and isinstance(y, (list, tuple)) and y and isinstance(y[0], (list, tuple, np.ndarray)):
         shape = (len(y), len(y[0]))
     return shape is not None and len(shape) == 2 and shape[1] > 1
 
@@ -71,7 +71,7 @@ class LabelRidge(LinearClassifierModel):
         "(n_features,) or (n_classes, n_features)", "The weights W, flat for two classes; sparse after `sparsify`."
     )
 
-    multilabel_: bool = fitted("bool", "Whether rows may have several labels: y has a column per label.")
+    multilabel_: bool = fitted("bool", "True if y had a column per label; absent if rows have one.", optional=True)
 
     _one_score_is_flat = True
     _fewest_classes = 1
@@ -84,20 +84,26 @@ class LabelRidge(LinearClassifierModel):
         tags.classifier_tags.multi_label = True
         return tags
 
+    @property
+    def has_many_labels(self) -> bool:
+        """Whether rows may have several labels."""
+        return bool(getattr(self, "multilabel_", False))
+
     def _n_scores(self, n_classes: int) -> int:
-        return n_classes if getattr(self, "multilabel_", False) else super()._n_scores(n_classes)
+        return n_classes if self.has_many_labels else super()._n_scores(n_classes)
 
     @rowwise
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the label of each row; if rows may have several, zeros and ones of shape (n_samples, n_classes)."""
-        if getattr(self, "multilabel_", False):
+        if self.has_many_labels:
             return (self._score_rows(X) > 0).astype(np.int64)
         return np.asarray(super().predict(X))
 
     def _read_classes(self, table: Table) -> None:
         """Learn the labels; of a table of zeros and ones they are the numbers of its columns."""
-        self.multilabel_ = table.classes is None
-        self.classes_ = np.arange(table.y_shape[0]) if self.multilabel_ else np.asarray(table.classes)
+        if table.classes is None:
+            self.multilabel_ = True
+        self.classes_ = np.arange(table.y_shape[0]) if table.classes is None else np.asarray(table.classes)
 
     def _set_from(self, inner: Any) -> None:
         """Take over the coefficients of a ridge regression of the targets."""
@@ -248,11 +254,11 @@ class _LabelRidgeCV(RidgeCV):
         return self._truth(table.y)
 
     def _stated(self) -> Any:
-        return _StatedClassifier(self._outer.classes_, self._outer.multilabel_)
+        return _StatedClassifier(self._outer.classes_, self._outer.has_many_labels)
 
     def _truth(self, y: Array) -> Any:
         columns = y.reshape(len(y), -1)
-        if self._outer.multilabel_:
+        if self._outer.has_many_labels:
             return (columns > 0).astype(np.int64)
         codes = (columns[:, 0] > 0).astype(np.int64) if columns.shape[1] == 1 else columns.argmax(axis=1)
         return self._outer.classes_[codes]
@@ -260,7 +266,8 @@ class _LabelRidgeCV(RidgeCV):
     def _member(self, alpha: float, coef: Array, intercept: Array) -> Any:
         model = RidgeClassifier(alpha=alpha)
         model.classes_ = self._outer.classes_
-        model.multilabel_ = self._outer.multilabel_
+        if self._outer.has_many_labels:
+            model.multilabel_ = True
         model.coef_ = np.atleast_2d(coef)
         model.intercept_ = np.atleast_1d(intercept)
         model.n_features_in_ = model.coef_.shape[1]
@@ -297,7 +304,7 @@ class _StatedClassifier(ClassifierMixin, BaseEstimator):
 
 def signed_targets(model: Any, table: Table) -> Table:
     """Return the table with targets ±1, and weights that hold those of the classes."""
-    if model.multilabel_:
+    if model.has_many_labels:
         weight = label_weights(model, table)
         y = 2.0 * table.y - 1.0
         return replace(table, blocks=Blocks([Part(table.X, y, weight)]), y=y, weight=weight)
