@@ -30,6 +30,8 @@ import scipy.sparse as sp
 HERE = Path(__file__).resolve().parent.parent
 TARGET = HERE / "src" / "learnable" / "compiled"
 CLOSE = 1e-12  #: difference between processors: sums in another order, hardly more than the last digit so far
+#: Further apart are steps in single precision, and hundreds of steps that each start from the last one's rounding.
+LOOSER = {"LSTMClassifier": 1e-5, "LSTMRegressor": 1e-5, "MDS": 1e-9}
 LARGER = (300, 5)  #: rows and columns from which on some models take other kernels than for a few rows
 
 
@@ -103,8 +105,10 @@ def compare(expected: dict, found: dict, tolerance: float, what: str) -> None:
     """Stop unless all predictions agree, having listed those that do not."""
     n_wrong = 0
     for case, value in expected.items():
-        mine, other = numbers_of(value), numbers_of(found[case])
-        if not np.allclose(mine, other, rtol=tolerance, atol=tolerance, equal_nan=True):
+        mine = numbers_of(value)
+        other = numbers_of(found[case])
+        close = max(tolerance, LOOSER.get(case.split(",")[0], 0.0)) if tolerance else 0.0  # zero asks for equal bits
+        if not np.allclose(mine, other, rtol=close, atol=close, equal_nan=True):
             n_wrong += 1
             print(f"{what}: {case} differs by {np.nanmax(np.abs(mine - other)):.3g}")
     if n_wrong:
