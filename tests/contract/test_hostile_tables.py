@@ -113,9 +113,11 @@ def test_a_certificate_that_holds_is_confirmed(name, kind):
         warnings.simplefilter("ignore")
         try:
             model.fit(*given)
+        except LearnableError:  # a clear error is an answer
+            return
         except np.linalg.LinAlgError:  # a ValueError that says nothing of the data
             raise
-        except (ValueError, LearnableError):  # a clear error is an answer
+        except ValueError:  # of scikit-learn's splitters
             return
         certificate = model.certificate_
         if certificate.kind == "none" or not certificate.holds:

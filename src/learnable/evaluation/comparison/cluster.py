@@ -128,7 +128,8 @@ class ClusterServer:
         if key not in self._sent:
             where = Path(folder)
             files = {path.name: path.read_bytes() for path in (where / "y.npy", *where.glob(f"{split}.*"))}
-            self._sent[key] = self.client.scatter(files, hash=False)
+            # In a list, so that it has a key of its own: a dictionary's names would be keys of the whole cluster.
+            self._sent[key] = self.client.scatter([files], hash=False)[0]
         return self._sent[key]
 
 
