@@ -25,7 +25,8 @@ def client_of(owner: str, client: Any) -> Any:
 
 def run_on_cluster(owner: str, client: Any, work: Callable[..., Any], shared: Any, items: Sequence[Any]) -> list[Any]:
     """Return work(shared, item) of all items, in order, computed by workers that each have a copy of `shared`."""
-    copies = client.scatter(shared, broadcast=True, hash=False)
+    # In a list: of a dictionary or a list, Dask would send the parts, under names that others may use too.
+    (copies,) = client.scatter([shared], broadcast=True, hash=False)
     futures = [client.submit(work, copies, item, pure=False, retries=RETRIES) for item in items]
     try:
         return [result_of(owner, future) for future in futures]

@@ -38,7 +38,7 @@ from ..core.declare import (
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Progress, Run
 from ..core.threads import TaskTeam, resolve_n_jobs
-from ..data.door import Table, read_features
+from ..data.door import Table, read_features, refuse_tiny_sizes
 from ..meta.splits import as_generator
 from ..neighbors import NearestNeighbors
 from ._kernels import LANES, nearby_order
@@ -201,6 +201,7 @@ class TSNE(Embedding):
 
     def _check(self, X: Any, n: int) -> None:
         """Raise where parameters and rows do not go together."""
+        refuse_tiny_sizes("TSNE", X=X.data if sp.issparse(X) else X)
         if self.perplexity >= n:
             raise ParameterError(
                 f"TSNE: perplexity ({self.perplexity}) must be less than n_samples ({n}); use at most "

@@ -27,6 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from ...core.errors import DataError
 from ...core.estimator import Progress, no_progress
 from ...risk.losses.multiclass import ArgmaxLoss
 from ...risk.penalties import L2Penalty
@@ -305,7 +306,13 @@ class Problem:
         else:
             matrix = self.gram.copy()
         matrix.flat[:: len(matrix) + 1] += ridge
-        factor = scipy.linalg.cho_factor(matrix, lower=True)
+        try:
+            factor = scipy.linalg.cho_factor(matrix, lower=True)
+        except np.linalg.LinAlgError as error:
+            raise DataError(
+                "RegularizedRisk: products of the columns of X have lost their digits, because a column lies far from "
+                "zero; subtract its mean, for example by StandardScaler."
+            ) from error
 
         def solve(r: Array) -> Array:
             right = r[1:] - np.outer(self.centre, r[0])
