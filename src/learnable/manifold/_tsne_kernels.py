@@ -155,6 +155,15 @@ def repel_all(columns: Array, first: int, weights: Array, out: Array, sums: Arra
 
 
 @lean_kernel
+def spline_weights(x: float) -> tuple[float, float, float, float]:
+    """Return the cubic B-spline's values at the four nodes around a point that lies x in [0, 1) after the second."""
+    before = (1.0 - x) ** 3 / 6.0
+    left = (4.0 - 6.0 * x * x + 3.0 * x**3) / 6.0
+    after = x**3 / 6.0
+    return before, left, 1.0 - before - left - after, after
+
+
+@lean_kernel
 def spread(Y: Array, low_a: float, low_b: float, rate: float, grid: Array) -> None:
     """Add every row to the sixteen nodes around it, by cubic B-splines.
 
@@ -168,14 +177,8 @@ def spread(Y: Array, low_a: float, low_b: float, rate: float, grid: Array) -> No
         t = int(v)
         u -= s
         v -= t
-        b0 = (1.0 - v) ** 3 / 6.0
-        b1 = (4.0 - 6.0 * v * v + 3.0 * v**3) / 6.0
-        b3 = v**3 / 6.0
-        b2 = 1.0 - b0 - b1 - b3
-        a0 = (1.0 - u) ** 3 / 6.0
-        a1 = (4.0 - 6.0 * u * u + 3.0 * u**3) / 6.0
-        a3 = u**3 / 6.0
-        a2 = 1.0 - a0 - a1 - a3
+        b0, b1, b2, b3 = spline_weights(v)
+        a0, a1, a2, a3 = spline_weights(u)
         for step in range(4):
             a = a0
             if step == 1:
@@ -204,18 +207,12 @@ def gather(Y: Array, low_a: float, low_b: float, rate: float, grid: Array, first
         t = int(v)
         u -= s
         v -= t
-        b0 = (1.0 - v) ** 3 / 6.0
-        b1 = (4.0 - 6.0 * v * v + 3.0 * v**3) / 6.0
-        b3 = v**3 / 6.0
-        b2 = 1.0 - b0 - b1 - b3
+        b0, b1, b2, b3 = spline_weights(v)
         c0 = -0.5 * (1.0 - v) ** 2
         c1 = 1.5 * v * v - 2.0 * v
         c3 = 0.5 * v * v
         c2 = -c0 - c1 - c3
-        a0 = (1.0 - u) ** 3 / 6.0
-        a1 = (4.0 - 6.0 * u * u + 3.0 * u**3) / 6.0
-        a3 = u**3 / 6.0
-        a2 = 1.0 - a0 - a1 - a3
+        a0, a1, a2, a3 = spline_weights(u)
         value = 0.0
         slope_b = 0.0
         slope_a = 0.0
