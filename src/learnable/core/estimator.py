@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
-from .declare import Declared, Rule, check_fitted, check_parameters
+from .declare import Declared, Rule, check_parameters
 from .errors import ParameterError
 from .registry import resolve
 
@@ -390,10 +390,6 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
     def _html_repr(self) -> str:
         """Return the card that notebooks show; scikit-learn's own hook for it."""
         return str(resolve("learnable.report.card:card")(self))
-
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless the arrays of a loaded model obey the class's invariants."""
-        check_fitted(self)
 
     def _warn_unless_certificate_holds(self) -> None:
         certificate = self.certificate_

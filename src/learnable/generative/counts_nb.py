@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..core.declare import ArrayLike, Boolean, Number, fitted, optional, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate
+from ..core.loaded import law
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import BetaBinomial, DirichletMultinomial
@@ -390,12 +391,13 @@ class BernoulliNB(CountsNB):
 
         return score_rows(X, len(self.classes_), score, self.n_jobs)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        if (self.observed_ < self.feature_count_ * (1 - 1e-9)).any():
-            raise ModelFileError("load: feature_count_ must not exceed observed_.")
+    _laws = (
+        law(
+            "feature_count_ must not exceed observed_",
+            lambda model: (model.observed_ >= model.feature_count_ * (1 - 1e-9)).all(),
+            "classes_",
+        ),
+    )
 
 
 def _require_binary(owner: str, block: Block) -> None:

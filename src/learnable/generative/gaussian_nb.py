@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ..core.declare import Boolean, Matches, Nothing, Number, fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate
+from ..core.loaded import law
 from ..data.door import door
 from ..probability.conjugate.normal_inverse_gamma import NormalInverseGamma
 from ._kernels import normal_scores, observed_normal_scores, student_scores
@@ -181,9 +182,4 @@ class GaussianNB(SummedModel):
 
         return score_rows(X, len(self.classes_), score, self.n_jobs)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        if (self.var_[self.observed_ > 0] <= 0).any():
-            raise ModelFileError("load: var_ must be positive.")
+    _laws = (law("var_ must be positive", lambda model: (model.var_[model.observed_ > 0] > 0).all(), "classes_"),)

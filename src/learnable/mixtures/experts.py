@@ -24,8 +24,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, param, tags
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Certificate, Estimator
+from ..core.loaded import is_array, law
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features, read_target, take_named_columns
 from ..data.sample import MOST_ROWS, stride_for
@@ -309,28 +310,30 @@ class MixtureOfExperts(Estimator):
         )
         return Experts(gate, weights, self.variances_)
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "coef_"):
-            return
+    _laws = (
+        law(
+            "{owner}: coef_, intercept_, gate_coef_, gate_intercept_, shift_, scale_, largest_ and variances_ must be "
+            "finite float64 arrays that fit the experts, the classes and the columns",
+            lambda model: all(
+                is_array(getattr(model, name), shape, finite=True) for name, shape in model._shapes().items()
+            ),
+            "coef_",
+        ),
+        law("{owner}: variances_ must be positive", lambda model: (model.variances_ > 0).all(), "coef_"),
+    )
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the fitted arrays."""
         K = self.n_experts
         d = self.n_features_in_
         head = (K, len(self.classes_)) if _classifies(self) else (K,)
         shapes = {"coef_": (*head, d), "intercept_": head, "gate_coef_": (K, d), "gate_intercept_": (K,)}
-        shapes |= {
+        return shapes | {
             "shift_": (d,),
             "scale_": (d,),
             "largest_": (d + 1,),
-            "variances_": () if _classifies(self) else (K,),
+            "variances_": (0,) if _classifies(self) else (K,),
         }
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            shape = (0,) if shape == () else shape
-            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
-            if not np.isfinite(array).all():
-                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")
-        if not (self.variances_ > 0).all():
-            raise ModelFileError(f"{type(self).__name__}: variances_ must be positive.")
 
 
 def _to_columns(weights: Array, shift: Array, scale: Array) -> tuple[Array, Array]:

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, optional, param, tags
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Certificate
+from ..core.loaded import is_array, law
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
@@ -206,16 +207,19 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
         self.precisions_, self.precisions_cholesky_ = found
 
-    def _check_loaded(self) -> None:
-        K = self.n_components
-        d = self.n_features_in_
-        shapes = {"weights_": (K,), "means_": (K, d), "covariances_": covariances_of(self.covariance_type, K, d)}
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
-            if not np.isfinite(array).all():
-                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")
+    _laws = (
+        law("{owner}: weights_ must be finite", lambda m: is_array(m.weights_, (m.n_components,), finite=True)),
+        law(
+            "{owner}: means_ must be a finite float64 array, one row per component",
+            lambda m: is_array(m.means_, (m.n_components, m.n_features_in_), finite=True),
+        ),
+        law(
+            "{owner}: covariances_ must be a finite float64 array of the shape of {model.covariance_type}",
+            lambda m: is_array(
+                m.covariances_, covariances_of(m.covariance_type, m.n_components, m.n_features_in_), finite=True
+            ),
+        ),
+    )
 
 
 def _matrix(model: GaussianMixture, k: int) -> Array:

@@ -40,8 +40,9 @@ from ..core.declare import (
     param,
     tags,
 )
-from ..core.errors import DataError, LostRowsError, ModelFileError, ParameterError
+from ..core.errors import DataError, LostRowsError, ParameterError
 from ..core.estimator import Certificate, Estimator
+from ..core.loaded import law
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
@@ -235,12 +236,15 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             labels[table.kept] = of_kept
         self.labels_ = labels
 
-    def _check_loaded(self) -> None:
-        centres = getattr(self, "cluster_centers_", None)
-        if not isinstance(centres, np.ndarray) or centres.shape != (self.n_clusters, self.n_features_in_):
-            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must have a row for each cluster.")
-        if centres.dtype not in (np.float64, np.float32) or not np.isfinite(centres).all():
-            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must be finite floating-point numbers.")
+    _laws = (
+        law(
+            "{owner}: cluster_centers_ must be finite floating-point numbers, one row for each cluster",
+            lambda model: (
+                model.cluster_centers_.shape == (model.n_clusters, model.n_features_in_)
+                and model.cluster_centers_.dtype in (np.float64, np.float32)
+            ),
+        ),
+    )
 
 
 def _labels(centres: Array, block: Any) -> tuple[list[Array], float, float]:
@@ -367,12 +371,12 @@ class KMeans(CentreModel):
             return np.ascontiguousarray(np.linalg.solve(self.whitening_.T, centres.T).T)
         return np.ascontiguousarray(centres)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if self.metric == "mahalanobis":
-            whitening = getattr(self, "whitening_", None)
-            if not isinstance(whitening, np.ndarray) or whitening.shape != (self.n_features_in_,) * 2:
-                raise ModelFileError(f"{type(self).__name__}: whitening_ must be a square matrix.")
+    _laws = (
+        law(
+            "{owner}: whitening_ must be a square matrix",
+            lambda model: model.metric != "mahalanobis" or model.whitening_.shape == (model.n_features_in_,) * 2,
+        ),
+    )
 
 
 def _is_single(X: Any) -> bool:

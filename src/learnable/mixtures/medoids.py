@@ -24,8 +24,9 @@ from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Matches, Number, Options, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Estimator
+from ..core.loaded import is_array, law
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
@@ -211,20 +212,28 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
             return np.ascontiguousarray(rows[:, self.medoid_indices_])
         return measure(rows, self.cluster_centers_, self.metric, type(self).__name__)
 
-    def _check_loaded(self) -> None:
-        medoids = getattr(self, "medoid_indices_", None)
-        owner = type(self).__name__
-        if not isinstance(medoids, np.ndarray) or medoids.shape != (self.n_clusters,) or medoids.dtype.kind != "i":
-            raise ModelFileError(f"{owner}: medoid_indices_ must be a row number for each cluster.")
-        if self.metric == "precomputed":
-            if medoids.min() < 0 or medoids.max() >= self.n_features_in_:
-                raise ModelFileError(f"{owner}: medoid_indices_ must lie between 0 and {self.n_features_in_ - 1}.")
-            return
-        centres = getattr(self, "cluster_centers_", None)
-        if not isinstance(centres, np.ndarray) or centres.shape != (self.n_clusters, self.n_features_in_):
-            raise ModelFileError(f"{owner}: cluster_centers_ must have a row for each cluster.")
-        if centres.dtype != np.float64 or not np.isfinite(centres).all():
-            raise ModelFileError(f"{owner}: cluster_centers_ must be finite float64 numbers.")
+    _laws = (
+        law(
+            "{owner}: medoid_indices_ must be a row number for each cluster",
+            lambda model: (
+                model.medoid_indices_.shape == (model.n_clusters,) and model.medoid_indices_.dtype.kind == "i"
+            ),
+        ),
+        law(
+            "{owner}: medoid_indices_ must lie between 0 and the number of rows",
+            lambda model: (
+                model.metric != "precomputed"
+                or 0 <= model.medoid_indices_.min() <= model.medoid_indices_.max() < model.n_features_in_
+            ),
+        ),
+        law(
+            "{owner}: cluster_centers_ must be finite float64 numbers, a row for each cluster",
+            lambda model: (
+                model.metric == "precomputed"
+                or is_array(model.cluster_centers_, (model.n_clusters, model.n_features_in_), finite=True)
+            ),
+        ),
+    )
 
 
 class Distances:

@@ -25,8 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Number, check_parameters, optional, param
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Certificate, never
+from ..core.loaded import law
 from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
@@ -260,11 +261,12 @@ class MiniBatchKMeans(CentreModel):
                 break
         walk.inertia = inertia
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        counts = getattr(self, "counts_", None)
-        if not isinstance(counts, np.ndarray) or counts.shape != (self.n_clusters,) or not np.isfinite(counts).all():
-            raise ModelFileError(f"{type(self).__name__}: counts_ must be a finite number for each cluster.")
+    _laws = (
+        law(
+            "{owner}: counts_ must be a finite number for each cluster",
+            lambda model: model.counts_.shape == (model.n_clusters,) and np.isfinite(model.counts_).all(),
+        ),
+    )
 
 
 @dataclass

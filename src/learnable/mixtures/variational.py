@@ -20,8 +20,9 @@ from scipy.special import digamma, gammaln, multigammaln
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import ArrayLike, Number, Options, optional, param
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate
+from ..core.loaded import is_array, law
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
@@ -298,17 +299,27 @@ class VariationalGaussianMixture(MixtureBase):
         found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
         self.precisions_, self.precisions_cholesky_ = found
 
-    def _check_loaded(self) -> None:
-        K = self.n_components
-        d = self.n_features_in_
-        shapes = {"weights_": (K,), "counts_": (K,), "means_": (K, d), "mean_precision_": (K,), "mean_prior_": (d,)}
-        shapes["covariances_"] = covariances_of(self.covariance_type, K, d)
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
-            if not np.isfinite(array).all():
-                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")
+    _laws = (
+        law(
+            "{owner}: weights_, counts_ and mean_precision_ must be finite float64 numbers, one per component",
+            lambda m: all(
+                is_array(array, (m.n_components,), finite=True) for array in (m.weights_, m.counts_, m.mean_precision_)
+            ),
+        ),
+        law(
+            "{owner}: means_ and mean_prior_ must be finite float64 arrays of one number per column",
+            lambda m: (
+                is_array(m.means_, (m.n_components, m.n_features_in_), finite=True)
+                and is_array(m.mean_prior_, (m.n_features_in_,), finite=True)
+            ),
+        ),
+        law(
+            "{owner}: covariances_ must be a finite float64 array of the shape of {model.covariance_type}",
+            lambda m: is_array(
+                m.covariances_, covariances_of(m.covariance_type, m.n_components, m.n_features_in_), finite=True
+            ),
+        ),
+    )
 
 
 # A Gaussian mixture with distributions over its parameters, as the two steps of variational EM.

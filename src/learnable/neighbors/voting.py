@@ -16,8 +16,9 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import Matches, Nothing, Options, fitted, param
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Certificate, Run
+from ..core.loaded import is_array, is_labels, law
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from .base import NeighborsModel, neighbors_door
@@ -162,22 +163,37 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         outputs = zip(self.targets_.T, self.classes_, strict=True)
         return [_tally(targets[rows], votes, len(labels)) for targets, labels in outputs]
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        classes = getattr(self, "classes_", None)
-        codes = getattr(self, "targets_", None)
-        several = isinstance(classes, list)
-        if getattr(self, "outputs_2d_", None) is not several:
-            raise ModelFileError("load: outputs_2d_ must say whether classes_ is a list.")
-        outputs: list[Any] = classes if isinstance(classes, list) else [classes]
-        shape = (self.n_samples_fit_, len(outputs)) if several else (self.n_samples_fit_,)
-        if not isinstance(codes, np.ndarray) or codes.dtype != np.int64 or codes.shape != shape:
-            raise ModelFileError("load: targets_ must be int64 class numbers, one per row.")
-        for labels, numbers in zip(outputs, codes.reshape(len(codes), -1).T, strict=True):
-            if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 1:
-                raise ModelFileError("load: classes_ must be an array of labels.")
-            if numbers.max() >= len(labels):
-                raise ModelFileError("load: targets_ names a class that classes_ does not have.")
+    _laws = (
+        law(
+            "outputs_2d_ must say whether classes_ is a list",
+            lambda model: model.outputs_2d_ is isinstance(model.classes_, list),
+        ),
+        law(
+            "targets_ must be int64 class numbers, one per row",
+            lambda model: is_array(
+                model.targets_,
+                (model.n_samples_fit_, len(model.classes_)) if model.outputs_2d_ else (model.n_samples_fit_,),
+                np.int64,
+            ),
+        ),
+        law(
+            "classes_ must be an array of labels",
+            lambda model: all(is_labels(labels, 1) for labels in model._label_arrays()),
+        ),
+        law(
+            "targets_ names a class that classes_ does not have",
+            lambda model: all(
+                numbers.max() < len(labels)
+                for labels, numbers in zip(
+                    model._label_arrays(), model.targets_.reshape(model.n_samples_fit_, -1).T, strict=True
+                )
+            ),
+        ),
+    )
+
+    def _label_arrays(self) -> list[Any]:
+        """Return the labels of each column of y."""
+        return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
 
 
 def _tally(targets: Array, votes: Array, K: int) -> Array:

@@ -27,13 +27,13 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.certificate import Certificate
 from ..core.declare import RANDOM_STATE, Matches, Number, Options, optional, param
 from ..core.estimator import Estimator, Run
+from ..core.loaded import are_counts, law
 from ..core.threads import resolve_n_jobs
 from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from ._random import seed_of
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from .exact.grower import grow
-from .file_layout import require
 from .growth import GrowthRule, GrowthStopped
 from .layout import Trees
 from .models import TreeAccess, TreeClasses, TreePredictions
@@ -232,16 +232,19 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)[0]
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "trees_"):
-            return
-        require(isinstance(self.trees_, Trees) and self.trees_.n_trees == 1, "trees_ must be one tree")
-        sizes = [getattr(self, name, None) for name in ("seed_", "n_outputs_", "n_features_in_")]
-        require(
-            all(isinstance(size, int) and 0 <= size < 2**63 for size in sizes) and self.n_outputs_,
+    _laws = (
+        law(
+            "trees_ must be one tree",
+            lambda model: isinstance(model.trees_, Trees) and model.trees_.n_trees == 1,
+            "trees_",
+        ),
+        law(
             "seed_, n_outputs_ and n_features_in_ must be whole numbers",
-        )
-        self._check_values()
+            lambda model: are_counts(model, "seed_", "n_outputs_", "n_features_in_") and model.n_outputs_,
+            "trees_",
+        ),
+        law("the tree does not fit the model", lambda model: model._check_values() is None, "trees_"),
+    )
 
 
 __all__ = ["TOLERANCE", "GrowthRule", "GrowthStopped", "TreeModel"]

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.errors import DataError, ModelFileError
+from ...core.errors import DataError
+from ...core.loaded import law
 from .._random import normal
 from ._kernels import COUNT, ROUND, SUM
 from .policy import MOST_PENDING, Policy, require
@@ -139,14 +140,23 @@ class _Linear(Policy):
         require(self, "n_features", self.n_features, 1)
         require(self, "ridge", self.ridge, 0.0, low_open=True)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        n_models = 1 if self.shared else self.n_arms
-        d = self.n_features
-        shapes = {"inverse": (n_models, d, d), "moment": (n_models, d), "contexts": (len(self.state["pending"]), d)}
-        for name, shape in shapes.items():
-            if name not in self.state or self.state[name].shape != shape or not np.isfinite(self.state[name]).all():
-                raise ModelFileError(f"load: {name} of a {type(self).__name__} must be finite, of shape {shape}.")
+    _laws = (
+        law(
+            "inverse and moment of a {owner} must be finite, of one shape per model and feature",
+            lambda policy: all(
+                policy.state[name].shape == (1 if policy.shared else policy.n_arms, *(policy.n_features,) * rank)
+                and np.isfinite(policy.state[name]).all()
+                for name, rank in (("inverse", 2), ("moment", 1))
+            ),
+        ),
+        law(
+            "contexts of a {owner} must be finite, one row per pending pull",
+            lambda policy: (
+                policy.state["contexts"].shape == (len(policy.state["pending"]), policy.n_features)
+                and np.isfinite(policy.state["contexts"]).all()
+            ),
+        ),
+    )
 
 
 @dataclass(eq=False, repr=False)

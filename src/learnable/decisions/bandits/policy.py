@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.declare import RANDOM_STATE, Number, check_parameters
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
+from ...core.loaded import Loadable, law
 from .._random import make_streams
 from ._kernels import ACTIVE, CHANCE, COMMITTED, COST, COUNT, ROUND, SUM, WEIGHT, act, update
 
@@ -31,7 +32,7 @@ MOST_PENDING = 10_000
 
 
 @dataclass(eq=False, repr=False)
-class Policy:
+class Policy(Loadable):
     """Base of the policies; not to be used directly.
 
     Parameters
@@ -250,30 +251,31 @@ class Policy:
             )
         return value
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless the arrays of a loaded policy fit together."""
-        state = self.state
-        try:
-            sound = (
-                state["arms"].shape == (_ROWS, self.n_arms)
-                and state["meta"].shape == (4,)
-                and state["rng"].shape == (4,)
-                and state["rng"].dtype == np.uint64
-                and state["rng"].any()
-                and state["par"].shape == self.parameters().shape
-                and state["pending"].ndim == 2
-                and state["pending"].shape[1] == 3
-                and state.get("ring", _NO_RING).shape == (2, self._ring_size())
-                and np.isin(state["arms"][ACTIVE], (0.0, 1.0)).all()
-                and np.isfinite(state["arms"][[COUNT, SUM, WEIGHT, COST]]).all()
-                and -1.0 <= state["meta"][COMMITTED] < self.n_arms
-                and 0.0 <= state["meta"][2] <= max(self._ring_size() - 1, 0)
-                and (state.get("ring", _NO_RING)[0] < self.n_arms).all()
-            )
-        except (AttributeError, KeyError, IndexError, TypeError) as error:
-            raise ModelFileError(f"load: the state of a {type(self).__name__} lacks {error}.") from None
-        if not sound:
-            raise ModelFileError(f"load: the state of a {type(self).__name__} does not fit together.")
+    _laws = (
+        law(
+            "the state of a {owner} does not fit together",
+            lambda policy: policy._is_sound(policy.state, policy.state.get("ring", _NO_RING)),
+        ),
+    )
+
+    def _is_sound(self, state: Any, ring: Any) -> bool:
+        """Tell whether the arrays of a loaded policy fit together."""
+        return bool(
+            state["arms"].shape == (_ROWS, self.n_arms)
+            and state["meta"].shape == (4,)
+            and state["rng"].shape == (4,)
+            and state["rng"].dtype == np.uint64
+            and state["rng"].any()
+            and state["par"].shape == self.parameters().shape
+            and state["pending"].ndim == 2
+            and state["pending"].shape[1] == 3
+            and ring.shape == (2, self._ring_size())
+            and np.isin(state["arms"][ACTIVE], (0.0, 1.0)).all()
+            and np.isfinite(state["arms"][[COUNT, SUM, WEIGHT, COST]]).all()
+            and -1.0 <= state["meta"][COMMITTED] < self.n_arms
+            and 0.0 <= state["meta"][2] <= max(self._ring_size() - 1, 0)
+            and (ring[0] < self.n_arms).all()
+        )
 
 
 def require(owner: object, name: str, value: Any, low: float, high: float = np.inf, *, low_open: bool = False) -> None:

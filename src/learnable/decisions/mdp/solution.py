@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.errors import ModelFileError
 from ...core.estimator import Certificate
+from ...core.loaded import Loadable, law
 
 Array = NDArray[Any]
 
@@ -29,7 +29,7 @@ PROOFS = ("discounted", "episodic", "residual", "horizon", "average", "robust")
 
 
 @dataclass(frozen=True, eq=False)
-class MDPSolution:
+class MDPSolution(Loadable):
     """A solved process.
 
     Attributes
@@ -74,16 +74,27 @@ class MDPSolution:
     def __repr__(self) -> str:
         return f"MDPSolution({self.method}: {self.certificate_})"
 
-    def _check_loaded(self) -> None:
-        shapes = {np.shape(self.values), np.shape(self.lower), np.shape(self.upper)}
-        steps = 1 if np.ndim(self.values) == 2 else 0
-        wanted = (len(self.values) - steps, np.shape(self.values)[-1]) if steps else np.shape(self.values)
-        if len(shapes) != 1 or np.ndim(self.values) not in (1, 2) or np.shape(self.policy) != wanted:
-            raise ModelFileError("load: values, bounds and policy of an MDPSolution do not fit together.")
-        if self.proof not in PROOFS or self.policy.dtype.kind not in "iu" or (self.policy < 0).any():
-            raise ModelFileError("load: the policy of an MDPSolution must be actions, its proof a known one.")
-        if not np.isfinite(self.values).all():
-            raise ModelFileError("load: the values of an MDPSolution must be finite.")
+    _laws = (
+        law(
+            "values, bounds and policy of an MDPSolution do not fit together",
+            lambda solution: (
+                solution.values.shape == solution.lower.shape == solution.upper.shape
+                and solution.policy.shape
+                == (
+                    solution.values.shape
+                    if solution.values.ndim == 1
+                    else (len(solution.values) - 1, solution.values.shape[1])
+                )
+            ),
+        ),
+        law(
+            "the policy of an MDPSolution must be actions, its proof a known one",
+            lambda solution: (
+                solution.proof in PROOFS and solution.policy.dtype.kind in "iu" and (solution.policy >= 0).all()
+            ),
+        ),
+        law("the values of an MDPSolution must be finite", lambda solution: np.isfinite(solution.values).all()),
+    )
 
 
 def spread_of(d: Array, ends: bool) -> tuple[float, float]:

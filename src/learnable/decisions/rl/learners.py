@@ -27,8 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.declare import MAX_SECONDS, N_JOBS, Number, Options, check_parameters
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import StopFlag
+from ...core.loaded import Loadable, law
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
 from . import _kernels as k
@@ -43,7 +44,7 @@ _EXPLORERS = {"epsilon": k.EPSILON, "softmax": k.SOFTMAX, "ucb": k.UCB}
 
 
 @dataclass(eq=False)
-class TabularLearner:
+class TabularLearner(Loadable):
     """Base of the learners; not to be used directly.
 
     Parameters
@@ -278,27 +279,38 @@ class TabularLearner:
         if self.exploration == "epsilon" and self.explore > 1.0:
             raise ParameterError(f"{owner}: explore must be an epsilon of at most 1; got {self.explore!r}.")
 
-    def _check_loaded(self) -> None:
-        if self.memory is None:
-            return
-        try:
-            Q = self.memory["Q"]
-            N = self.memory["N"]
-            sound = Q.ndim == 3 and Q.shape[0] == 2 and N.shape == Q.shape and np.isfinite(Q).all()
-            sound &= self.memory["rng"].shape == (4,) and self.memory["rng"].dtype == np.uint64
-            sound &= self.memory["meta"].shape == (4,) and self.memory["path"].shape[0] == 5
-            sound &= self.memory["path"].shape[1] >= Q.shape[2] and (N >= 0).all()
-            traced = self.code in (k.SARSA_LAMBDA, k.MONTE_CARLO)
-            sound &= self.memory["E"].shape == (Q.shape[1:] if traced else (1, 1))
-            dyna = self.code == k.DYNA_Q
-            sound &= self.memory["model"].shape == (3, *(Q.shape[1:] if dyna else (1, 1)))
-            sound &= self.memory["seen"].shape == ((Q.shape[1] * Q.shape[2] + 1) if dyna else 1,)
-            sound &= bool((self.memory["seen"] >= 0).all() and (self.memory["seen"] <= Q.shape[1] * Q.shape[2]).all())
-            sound &= bool((self.memory["model"][0] < Q.shape[1]).all())
-        except (AttributeError, KeyError, IndexError, TypeError) as error:
-            raise ModelFileError(f"load: the memory of a {type(self).__name__} lacks {error}.") from None
-        if not sound:
-            raise ModelFileError(f"load: the memory of a {type(self).__name__} does not fit together.")
+    _laws = (
+        law(
+            "the memory of a {owner} does not fit together",
+            lambda learner: learner.memory is None or learner._is_sound(**learner.memory),
+        ),
+    )
+
+    def _is_sound(
+        self, Q: Any, N: Any, rng: Any, meta: Any, path: Any, E: Any, model: Any, seen: Any, **_: Any
+    ) -> bool:
+        """Tell whether the arrays of a loaded memory fit together."""
+        n_pairs = Q.shape[1] * Q.shape[2]
+        traced = self.code in (k.SARSA_LAMBDA, k.MONTE_CARLO)
+        dyna = self.code == k.DYNA_Q
+        return bool(
+            Q.ndim == 3
+            and Q.shape[0] == 2
+            and N.shape == Q.shape
+            and np.isfinite(Q).all()
+            and (N >= 0).all()
+            and rng.shape == (4,)
+            and rng.dtype == np.uint64
+            and meta.shape == (4,)
+            and path.shape[0] == 5
+            and path.shape[1] >= Q.shape[2]
+            and E.shape == (Q.shape[1:] if traced else (1, 1))
+            and model.shape == (3, *(Q.shape[1:] if dyna else (1, 1)))
+            and seen.shape == ((n_pairs + 1) if dyna else 1,)
+            and (seen >= 0).all()
+            and (seen <= n_pairs).all()
+            and (model[0] < Q.shape[1]).all()
+        )
 
 
 @dataclass(eq=False)

@@ -27,8 +27,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ...core.jit import kernel
+from ...core.loaded import Loadable, is_array, law
 from ...core.threads import TaskTeam, resolve_n_jobs, run_tasks
-from ...trees.file_layout import require
 from ...trees.histogram.bins import midpoints
 from ...trees.layout import Trees
 from ...trees.table import Columns
@@ -218,7 +218,7 @@ class Stump(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stumps:
+class Stumps(Loadable):
     """T stumps as flat arrays, as they are stored.
 
     Attributes
@@ -251,25 +251,20 @@ class Stumps:
         for t in range(len(self)):
             yield Stump(int(self.feature[t]), float(self.threshold[t]), self.value[t])
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless the arrays fit each other and every number is finite."""
-        T = len(self.feature)
-        require(
-            self.feature.dtype == np.int64 and self.feature.shape == (T,) and (self.feature >= 0).all(),
+    _laws = (
+        law(
             "Stumps: feature must be one column number for each stump",
-        )
-        require(
-            self.threshold.dtype == np.float64 and self.threshold.shape == (T,),
-            "Stumps: threshold must be one number for each stump",
-        )
-        require(
-            self.value.dtype == np.float64 and self.value.ndim == 3 and self.value.shape[:2] == (T, 2),
-            "Stumps: value must have the shape (stumps, 2, scores)",
-        )
-        require(
-            np.isfinite(self.threshold).all() and np.isfinite(self.value).all(),
-            "Stumps: thresholds and values must be finite",
-        )
+            lambda stumps: is_array(stumps.feature, (None,), np.int64) and (stumps.feature >= 0).all(),
+        ),
+        law(
+            "Stumps: threshold must be one finite number for each stump",
+            lambda stumps: is_array(stumps.threshold, (len(stumps.feature),), finite=True),
+        ),
+        law(
+            "Stumps: value must be finite, of the shape (stumps, 2, scores)",
+            lambda stumps: is_array(stumps.value, (len(stumps.feature), 2, None), finite=True),
+        ),
+    )
 
 
 def stump_tree(stump: Stump, sides: Array, n_rows: NDArray[np.int64]) -> Trees:

@@ -29,6 +29,7 @@ from ...core.declare import (
     tags,
 )
 from ...core.errors import DataError, ParameterError
+from ...core.loaded import are_counts, is_array, law
 from ...core.progress import shows_progress
 from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
@@ -40,7 +41,6 @@ from ...data.frames import open_frame
 from ...data.rows import read_rows, take_rows
 from ...meta.binary import MODEL, combined_certificate, is_routing, of_rows, refuse_without_routing
 from ...trees._random import seed_of
-from ...trees.file_layout import require
 from ...trees.models import ShapleyValues
 from .._members import MemberSequence
 from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, out_of_bag
@@ -366,41 +366,43 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
 
-    def _check_loaded(self) -> None:
-        owner, d = type(self).__name__, getattr(self, "n_features_in_", 0)
-        models, columns = getattr(self, "estimators_", None), getattr(self, "estimators_features_", None)
-        require(
-            isinstance(models, list) and isinstance(columns, list) and len(models) == len(columns) and models,
-            f"{owner}: estimators_ and estimators_features_ must have the same length",
-        )
-        kind = type(self._template())
-        require(
-            all(type(model) is kind for model in self.estimators_),
-            f"{owner}: estimators_ must be of the class of estimator",
-        )
-        for model, own in zip(self.estimators_, self.estimators_features_, strict=True):
-            require(
-                isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1 and own.size,
-                f"{owner}: estimators_features_ must hold arrays of column numbers",
-            )
-            require(
-                own.min() >= 0 and own.max() < d and getattr(model, "n_features_in_", None) == own.size,
-                f"{owner}: the columns of a member do not fit the table or the member",
-            )
-        sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "max_samples_")]
-        require(
-            all(type(size) is int and 0 <= size < 2**63 for size in sizes),
-            f"{owner}: seed_, n_samples_ and max_samples_ must be whole numbers",
-        )
-        attempts: Any = getattr(self, "attempts_", None)
-        weight = getattr(self, "sample_weight_", None)
-        one_each = isinstance(attempts, np.ndarray) and attempts.dtype == np.int64
-        one_each = one_each and attempts.shape == (len(self.estimators_),)
-        require(one_each, f"{owner}: attempts_ must hold one whole number a member")
-        require(
-            weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)),
-            f"{owner}: sample_weight_ must hold one weight a row",
-        )
+    _laws = (
+        law(
+            "{owner}: estimators_ and estimators_features_ must have the same length",
+            lambda bag: (
+                isinstance(bag.estimators_, list)
+                and isinstance(bag.estimators_features_, list)
+                and len(bag.estimators_) == len(bag.estimators_features_) > 0
+            ),
+        ),
+        law(
+            "{owner}: estimators_ must be of the class of estimator",
+            lambda bag: all(type(model) is type(bag._template()) for model in bag.estimators_),
+        ),
+        law(
+            "{owner}: estimators_features_ must hold arrays of column numbers",
+            lambda bag: all(is_array(own, (None,), np.int64) and own.size for own in bag.estimators_features_),
+        ),
+        law(
+            "{owner}: the columns of a member do not fit the table or the member",
+            lambda bag: all(
+                own.min() >= 0 and own.max() < bag.n_features_in_ and model.n_features_in_ == own.size
+                for model, own in zip(bag.estimators_, bag.estimators_features_, strict=True)
+            ),
+        ),
+        law(
+            "{owner}: seed_, n_samples_ and max_samples_ must be whole numbers",
+            lambda bag: are_counts(bag, "seed_", "n_samples_", "max_samples_"),
+        ),
+        law(
+            "{owner}: attempts_ must hold one whole number per member",
+            lambda bag: is_array(bag.attempts_, (len(bag.estimators_),), np.int64),
+        ),
+        law(
+            "{owner}: sample_weight_ must hold one weight per row",
+            lambda bag: bag.sample_weight_ is None or bag.sample_weight_.shape == (bag.n_samples_,),
+        ),
+    )
 
 
 def takes_counts(template: Any) -> bool:

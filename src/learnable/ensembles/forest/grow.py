@@ -20,6 +20,7 @@ from ...core.certificate import Certificate
 from ...core.declare import MAX_SECONDS, RANDOM_STATE, Boolean, Matches, Number, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator, Run
+from ...core.loaded import are_counts, law
 from ...core.threads import resolve_n_jobs
 from ...data.door import Table
 from ...trees._random import seed_of, tree_seed, tree_state
@@ -549,23 +550,27 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "trees_"):
-            return
-        owner = type(self).__name__
-        require(isinstance(self.trees_, Trees), f"{owner}: trees_ must be trees")
-        sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "n_outputs_", "n_features_in_")]
-        require(
-            all(isinstance(size, int) and 0 <= size < 2**63 for size in sizes),
-            f"{owner}: seed_, n_samples_, n_outputs_ must be whole numbers",
-        )
-        drawn, weight = getattr(self, "max_samples_", None), getattr(self, "sample_weight_", None)
-        require(
-            drawn is None or (isinstance(drawn, int) and 1 <= drawn < 2**31),
-            f"{owner}: max_samples_ must be a number of rows",
-        )
-        require(
-            weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)),
-            f"{owner}: sample_weight_ must hold one weight a row",
-        )
-        self._check_values()
+    _laws = (
+        law("{owner}: trees_ must be trees", lambda forest: isinstance(forest.trees_, Trees), "trees_"),
+        law(
+            "{owner}: seed_, n_samples_, n_outputs_ must be whole numbers",
+            lambda forest: are_counts(forest, "seed_", "n_samples_", "n_outputs_", "n_features_in_"),
+            "trees_",
+        ),
+        law(
+            "{owner}: max_samples_ must be a number of rows",
+            lambda forest: (
+                (drawn := getattr(forest, "max_samples_", None)) is None
+                or (isinstance(drawn, int) and 1 <= drawn < 2**31)
+            ),
+            "trees_",
+        ),
+        law(
+            "{owner}: sample_weight_ must hold one weight per row",
+            lambda forest: (
+                (weight := getattr(forest, "sample_weight_", None)) is None or weight.shape == (forest.n_samples_,)
+            ),
+            "trees_",
+        ),
+        law("{owner}: the trees do not fit the model", lambda forest: forest._check_values() is None, "trees_"),
+    )

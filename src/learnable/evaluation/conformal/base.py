@@ -34,9 +34,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import N_JOBS, RANDOM_STATE, Matches, Number, check_parameters, fitted, param, tags
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Estimator, Run
 from ...core.jit import kernel
+from ...core.loaded import is_array, law
 from ...data.door import read_features
 from ...data.rows import Sample, take_rows, weight_keyword
 from ...linear.least_squares.linear_regression import LinearRegression
@@ -294,22 +295,32 @@ class ConformalModel(Estimator):
     def _inner(self) -> Any:
         raise TypeError(f"{type(self).__name__} does not define _inner")
 
-    def _check_loaded(self) -> None:
-        folds = getattr(self, "folds_", None)
-        scores = getattr(self, "scores_", None)
-        if not isinstance(folds, np.ndarray) or folds.dtype != np.int64 or folds.ndim != 1 or not len(folds):
-            raise ModelFileError("load: folds_ must hold one fold a row.")
-        if not isinstance(scores, np.ndarray) or scores.dtype != np.float64 or not np.isfinite(scores).all():
-            raise ModelFileError("load: scores_ must be finite numbers.")
-        models = getattr(self, "estimators_", None)
-        n_folds = self._n_folds()
-        if scores.shape != (int((folds >= 0).sum()),) or folds.min() < -1 or not len(scores):
-            raise ModelFileError("load: scores_ must have one number for each row of a fold.")
-        if not (hasattr(self, "estimator_") and isinstance(models, list)):
-            raise ModelFileError("load: the fitted models are missing.")
-        expected = 0 if self.method in ("split", "cv") else n_folds
-        if (self.method == "split" and n_folds != 1) or (len(models) != expected and not self._is_linear()):
-            raise ModelFileError(f"load: {n_folds} folds do not fit {len(models)} models.")
+    _laws = (
+        law(
+            "folds_ must hold one fold per row",
+            lambda model: is_array(model.folds_, (None,), np.int64) and model.folds_.size and model.folds_.min() >= -1,
+        ),
+        law(
+            "scores_ must have one finite number for each row of a fold",
+            lambda model: (
+                is_array(model.scores_, (int((model.folds_ >= 0).sum()),), finite=True) and model.scores_.size
+            ),
+        ),
+        law(
+            "the fitted models are missing",
+            lambda model: hasattr(model, "estimator_") and isinstance(model.estimators_, list),
+        ),
+        law(
+            "the folds do not fit the number of models",
+            lambda model: (
+                (model.method != "split" or model._n_folds() == 1)
+                and (
+                    model._is_linear()
+                    or len(model.estimators_) == (0 if model.method in ("split", "cv") else model._n_folds())
+                )
+            ),
+        ),
+    )
 
     def _is_linear(self) -> bool:
         """Tell whether the folds' models are stored as coefficients."""

@@ -25,8 +25,9 @@ from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import RANDOM_STATE, Boolean, Matches, Nothing, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
+from ...core.loaded import is_array, is_labels, law
 from ...core.registry import REGISTRY
 from ...data.rows import Sample, as_container, count_rows, sample_door, take_rows
 from ...linear.least_squares.ridge import Ridge
@@ -261,26 +262,33 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     def _is_linear(self) -> bool:
         return hasattr(self, "loo_coef_")
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if (self.scores_ < 0).any():
-            raise ModelFileError("load: scores_ must not be negative.")
-        if self.scale is not None:
-            ends = getattr(self, "scale_range_", None)
-            if not isinstance(ends, np.ndarray) or ends.shape != (2,) or not np.isfinite(ends).all():
-                raise ModelFileError("load: scale_range_ must be two numbers.")
-            if not hasattr(self, "scale_"):
-                raise ModelFileError("load: the model of the residuals' size is missing.")
-        if self._is_linear():
-            coef = self.loo_coef_
-            intercept = getattr(self, "loo_intercept_", None)
-            n = len(self.scores_)
-            d = getattr(self, "n_features_in_", 0)
-            for values, shape in ((coef, (n, d)), (intercept, (n,))):
-                if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
-                    raise ModelFileError("load: loo_coef_ and loo_intercept_ must have one row of numbers a score.")
-            if self.method != "jackknife+":
-                raise ModelFileError("load: only jackknife+ has leave-one-out coefficients.")
+    _laws = (
+        law("scores_ must not be negative", lambda model: (model.scores_ >= 0).all()),
+        law(
+            "scale_range_ must be two numbers",
+            lambda model: (
+                model.scale is None or (model.scale_range_.shape == (2,) and np.isfinite(model.scale_range_).all())
+            ),
+        ),
+        law(
+            "the model of the residuals' size is missing",
+            lambda model: model.scale is None or hasattr(model, "scale_"),
+        ),
+        law(
+            "loo_coef_ and loo_intercept_ must have one row of numbers per score",
+            lambda model: (
+                not model._is_linear()
+                or (
+                    is_array(model.loo_coef_, (len(model.scores_), model.n_features_in_))
+                    and is_array(model.loo_intercept_, (len(model.scores_),))
+                )
+            ),
+        ),
+        law(
+            "only jackknife+ has leave-one-out coefficients",
+            lambda model: not model._is_linear() or model.method == "jackknife+",
+        ),
+    )
 
 
 def never_negative(model: Any) -> bool:
@@ -517,17 +525,20 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     def _inner(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        classes = getattr(self, "classes_", None)
-        u = getattr(self, "uniform_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        if not isinstance(u, np.ndarray) or u.dtype != np.float64 or u.shape != self.scores_.shape:
-            raise ModelFileError("load: uniform_ must have one number for each score.")
-        for model in [self.estimator_, *self.estimators_]:
-            if not set(np.asarray(getattr(model, "classes_", ())).tolist()) <= set(classes.tolist()):
-                raise ModelFileError("load: a classifier knows labels that classes_ does not have.")
+    _laws = (
+        law("classes_ must hold at least two labels", lambda model: is_labels(model.classes_)),
+        law(
+            "uniform_ must have one number for each score",
+            lambda model: is_array(model.uniform_, model.scores_.shape),
+        ),
+        law(
+            "a classifier knows labels that classes_ does not have",
+            lambda model: all(
+                set(np.asarray(getattr(one, "classes_", ())).tolist()) <= set(model.classes_.tolist())
+                for one in [model.estimator_, *model.estimators_]
+            ),
+        ),
+    )
 
 
 def _with_labels_of(inner: Any, table: Sample) -> Sample:

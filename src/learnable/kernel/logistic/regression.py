@@ -39,8 +39,9 @@ from scipy.special import entr, expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
 from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, fitted, param
-from ...core.errors import DataError, ModelFileError
+from ...core.errors import DataError
 from ...core.estimator import Certificate, Progress, Run, never, no_progress
+from ...core.loaded import law
 from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import map_reduce
 from ...data.door import Table, class_weights
@@ -585,7 +586,9 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         z = self.decision_function(X)
         return np.column_stack([log_expit(-z), log_expit(z)]) if z.ndim == 1 else np.asarray(log_softmax(z, axis=1))
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if len(self.intercept_) != refuse_other_classes(self):
-            raise ModelFileError("load: intercept_ must have one finite number for each score.")
+    _laws = (
+        law(
+            "intercept_ must have one finite number for each score",
+            lambda model: len(model.intercept_) == refuse_other_classes(model),
+        ),
+    )

@@ -42,6 +42,7 @@ from ...core.certificate import Certificate
 from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Run
+from ...core.loaded import law
 from ...core.threads import interruptible
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
@@ -436,9 +437,7 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
         codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        refuse_other_classes(self)
+    _laws = (law("dual_coef_ does not fit classes_", lambda model: refuse_other_classes(model) >= 1),)
 
 
 def signs_of(codes: NDArray[np.int64], n_classes: int) -> Array:

@@ -47,8 +47,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
+from ...core.loaded import law
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
@@ -303,17 +304,29 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
             columns.append(c)
         return np.stack(columns, axis=1)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "certificate_"):
-            return
-        k = len(self.classes_)
-        if k < 2 or self.dual_coef_.shape[0] != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
-            raise ModelFileError(f"load: dual_coef_ or intercept_ does not fit {k} classes.")
-        if self.sigmoids_.dtype != np.float64 or len(self.sigmoids_) not in (0, len(self.intercept_)):
-            raise ModelFileError(f"load: sigmoids_ does not fit {k} classes.")
-        if len(self.n_support_) != k or int(self.n_support_.sum()) != self.dual_coef_.shape[1]:
-            raise ModelFileError("load: n_support_ must count the columns of dual_coef_ that belong to each class.")
+    _laws = (
+        law(
+            "dual_coef_ or intercept_ does not fit classes_",
+            lambda model: (
+                model.dual_coef_.shape[0] == len(model.classes_) - 1 >= 1
+                and model.intercept_.shape == (len(model.classes_) * (len(model.classes_) - 1) // 2,)
+            ),
+            "certificate_",
+        ),
+        law(
+            "sigmoids_ does not fit classes_",
+            lambda model: model.sigmoids_.dtype == np.float64 and len(model.sigmoids_) in (0, len(model.intercept_)),
+            "certificate_",
+        ),
+        law(
+            "n_support_ must count the columns of dual_coef_ that belong to each class",
+            lambda model: (
+                len(model.n_support_) == len(model.classes_)
+                and int(model.n_support_.sum()) == model.dual_coef_.shape[1]
+            ),
+            "certificate_",
+        ),
+    )
 
 
 def class_factors(table: Table, class_weight: Any, owner: str) -> Array:

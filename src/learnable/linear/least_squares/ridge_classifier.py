@@ -23,8 +23,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from ...core.certificate import Certificate
 from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core.errors import DataError, ParameterError
 from ...core.estimator import Run
+from ...core.loaded import law
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, class_weights, door
 from ...data.sources import rowwise
@@ -224,10 +225,13 @@ class RidgeClassifierCV(ChoosingModel, LabelRidge):
             self.cv_results_ = self.cv_results_[:, None, :]
         return certificate
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "criterion_path_") and self.criterion_path_.shape != (np.size(self.alphas),):
-            raise ModelFileError("load: criterion_path_ must have one score per candidate.")
+    _laws = (
+        law(
+            "criterion_path_ must have one score per candidate",
+            lambda model: model.criterion_path_.shape == (np.size(model.alphas),),
+            "criterion_path_",
+        ),
+    )
 
 
 class _LabelRidgeCV(RidgeCV):

@@ -22,8 +22,9 @@ from sklearn.utils.metadata_routing import UNUSED, process_routing
 
 from ...core.certificate import Certificate
 from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import LearnableError, ModelFileError, ParameterError
+from ...core.errors import LearnableError, ParameterError
 from ...core.estimator import Run
+from ...core.loaded import law
 from ...core.threads import resolve_n_jobs
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, class_weights, refuse_extreme_sizes
@@ -306,14 +307,15 @@ class LogisticRegressionCV(ChoosingModel, LogisticRegression):
                 stacklevel=6,
             )
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "scores_"):
-            return
-        if len({np.shape(part) for part in _parts(self.scores_)}) != 1:
-            raise ModelFileError("load: scores_ must have arrays of one shape.")
-        if len({np.shape(part) for part in _parts(self.coefs_paths_)}) != 1:
-            raise ModelFileError("load: coefs_paths_ must have arrays of one shape.")
+    _laws = (
+        law(
+            "scores_ and coefs_paths_ must have arrays of one shape",
+            lambda model: all(
+                len({np.shape(part) for part in _parts(record)}) == 1 for record in (model.scores_, model.coefs_paths_)
+            ),
+            "scores_",
+        ),
+    )
 
 
 class Settings(NamedTuple):

@@ -21,8 +21,8 @@ from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
 from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Number, Options, fitted, param
-from ...core.errors import ModelFileError
 from ...core.estimator import Progress, Run, no_progress
+from ...core.loaded import law
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ...risk.objective import relative_gap
@@ -135,10 +135,7 @@ class NonconvexRegression(NamedScore, RegressorMixin, LinearRegressorModel):
         L = smooth.lipschitz
         return float(L * (steepest / (L * height)) ** (2.0 - self.q)) if L > 0 else 0.0
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "alphas_") and (np.diff(self.alphas_) > 0).any():
-            raise ModelFileError("load: alphas_ must fall.")
+    _laws = (law("alphas_ must fall", lambda model: (np.diff(model.alphas_) <= 0).all(), "alphas_"),)
 
 
 def smooth_part(problem: Compressed, scale: Array) -> Smooth:

@@ -25,8 +25,9 @@ from sklearn.base import RegressorMixin
 
 from ...core.certificate import Certificate
 from ...core.declare import TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import ModelFileError, ParameterError
+from ...core.errors import ParameterError
 from ...core.estimator import Run
+from ...core.loaded import law
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import NamedScore
@@ -256,10 +257,13 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
         length = 0 if search.state[_kernels.LOST] else int(search.state[_kernels.LENGTH])
         self.proof_ = search.proof[:length].copy()
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "proof_") and self.proof_.max(initial=-1) >= self.n_features_in_:  # groups are fewer
-            raise ModelFileError("load: proof_ names a column that the model does not have.")
+    _laws = (
+        law(
+            "proof_ names a column or group that the model does not have",
+            lambda model: model.proof_.max(initial=-1) < model.n_features_in_,
+            "proof_",
+        ),
+    )
 
 
 class Cost(NamedTuple):

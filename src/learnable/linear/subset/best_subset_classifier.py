@@ -18,8 +18,9 @@ from scipy.special import expit
 
 from ...core.certificate import Certificate
 from ...core.declare import TOLERANCE, Number, Options, fitted, param, tags
-from ...core.errors import DataError, ModelFileError
+from ...core.errors import DataError
 from ...core.estimator import Run
+from ...core.loaded import law
 from ...data.door import Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ..base import LinearClassifierModel
@@ -143,7 +144,10 @@ class BestSubsetClassifier(LinearClassifierModel):
         scores = self.decision_function(X)
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "proof_") and self.proof_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: proof_ names a group that the model does not have.")
+    _laws = (
+        law(
+            "proof_ names a column or group that the model does not have",
+            lambda model: model.proof_.max(initial=-1) < model.n_features_in_,
+            "proof_",
+        ),
+    )

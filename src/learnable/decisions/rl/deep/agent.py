@@ -38,7 +38,8 @@ from ....core.declare import (
     check_parameters,
     optional,
 )
-from ....core.errors import DataError, ModelFileError, ParameterError
+from ....core.errors import DataError, ParameterError
+from ....core.loaded import Loadable, law
 from ....core.threads import one_thread_blas, resolve_n_jobs, run_tasks
 from ....neural.network import Network
 from ....neural.optimisers import Optimiser
@@ -63,7 +64,7 @@ _WIDTHS = Matches(
 
 
 @dataclass(eq=False)
-class DeepAgent:
+class DeepAgent(Loadable):
     """Base of the agents; not to be used directly.
 
     Parameters
@@ -500,17 +501,12 @@ class DeepAgent:
         if target is not None and eval_every is None:
             raise ParameterError(f"{owner}: a target is looked at in evaluations; set eval_every.")
 
-    def _check_loaded(self) -> None:
-        self._check()
-        if self.memory is None:
-            return
-        owner = type(self).__name__
-        try:
-            sound = self._is_sound(self.memory)
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise ModelFileError(f"load: the memory of a {owner} lacks {error}.") from None
-        if not sound:
-            raise ModelFileError(f"load: the memory of a {owner} does not fit together.")
+    _laws = (
+        law(
+            "the memory of a {owner} does not fit together",
+            lambda agent: agent._check() is None and (agent.memory is None or agent._is_sound(agent.memory)),
+        ),
+    )
 
     def _is_sound(self, memory: dict[str, Array]) -> bool:
         """Tell whether the arrays fit together: compiled loops do not check bounds."""
