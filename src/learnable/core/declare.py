@@ -308,6 +308,37 @@ def fitted(
     return FittedAttribute(shape, meaning, kind, finite, low, high, optional, infinite, below)
 
 
+class _Hook:
+    """A method that a class leaves to its subclasses."""
+
+    def __init__(self, meaning: str) -> None:
+        self.__doc__ = meaning
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        def missing(*args: Any, **kwargs: Any) -> Any:
+            raise TypeError(f"{owner.__name__} does not define {self.name}")
+
+        return missing
+
+
+def hook(meaning: str) -> Any:
+    """Declare a method that subclasses define: `_target = hook("(table) → array: what the trees predict.")`.
+
+    Examples
+    --------
+    >>> class Shape:
+    ...     area = hook("() → float: its area.")
+    >>> Shape().area()
+    Traceback (most recent call last):
+        ...
+    TypeError: Shape does not define area
+    """
+    return _Hook(meaning)
+
+
 #: The types that a transformer's numbers keep, where single precision stays single.
 FLOATS = ("float64", "float32")
 #: Where scikit-learn keeps each tag; "" is the record itself.

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
-from .declare import Declared, Rule, check_parameters
+from .declare import Declared, Rule, check_parameters, hook
 from .errors import ParameterError
 from .registry import resolve
 
@@ -384,8 +384,7 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
         twin.__dict__.update({name: value for name, value in vars(self).items() if name not in fitted})
         return twin
 
-    def _fit(self, table: Any, run: Run) -> Certificate:
-        raise TypeError(f"{type(self).__name__} does not define _fit")
+    _fit = hook("(table, run) → Certificate")
 
     def _html_repr(self) -> str:
         """Return the card that notebooks show; scikit-learn's own hook for it."""

@@ -25,7 +25,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
-from ..core.declare import RANDOM_STATE, Matches, Number, Options, optional, param
+from ..core.declare import RANDOM_STATE, Matches, Number, Options, hook, optional, param
 from ..core.estimator import Estimator, Run
 from ..core.loaded import are_counts, law
 from ..core.threads import resolve_n_jobs
@@ -96,16 +96,15 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
     __metadata_request__predict: ClassVar[dict[str, str]] = {"check_input": UNUSED}
     __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"check_input": UNUSED}
 
-    def _target(self, table: Table, weight: Array | None) -> Target:
-        raise TypeError(f"{type(self).__name__} does not define _target")
+    _target = hook("(table, weight) → Target")
 
     def _row_weight(self, table: Table) -> Array | None:
         """Return the weights of the rows, those of their classes included."""
         return table.weight
 
-    def _loss(self, table: Table, rows: Any, values: Array) -> Array:
-        """Return the loss of rows that are predicted by the node values beside them."""
-        raise TypeError(f"{type(self).__name__} does not define _loss")
+    _loss = hook(
+        "(table, rows, values) → Array: Return the loss of rows that are predicted by the node values beside them."
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:
         """Grow the tree.

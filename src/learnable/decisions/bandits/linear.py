@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from ...core.declare import hook
 from ...core.errors import DataError
 from ...core.loaded import law
 from .._random import normal
@@ -77,8 +78,7 @@ class _Linear(Policy):
             self.state["moment"] = np.vstack([self.state["moment"], np.zeros(self.n_features)])
         return super().add_arm()
 
-    def _scores(self, x: Array) -> Array:
-        raise TypeError(f"{type(self).__name__} does not define _scores")
+    _scores = hook("(x) → Array")
 
     def _certainty(self) -> float:
         return 1.0

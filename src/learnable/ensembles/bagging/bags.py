@@ -24,6 +24,7 @@ from ...core.declare import (
     Number,
     check_parameters,
     fitted,
+    hook,
     optional,
     param,
     tags,
@@ -306,8 +307,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     def _template(self) -> Any:
         return registered_class(self._default)() if self.estimator is None else self.estimator
 
-    def _judge_out_of_bag(self, table: BagTable) -> None:
-        raise TypeError(f"{type(self).__name__} does not define _judge_out_of_bag")
+    _judge_out_of_bag = hook("(table) → None")
 
     def _out_of_bag(self, table: BagTable) -> Iterator[tuple[Any, Rows, Any]]:
         """Yield each member, the rows that it has not seen, and these rows as it wants them."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, RANDOM_STATE, Boolean, Matches, Number, param
+from ...core.declare import MAX_SECONDS, RANDOM_STATE, Boolean, Matches, Number, hook, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator, Run
 from ...core.loaded import are_counts, law
@@ -273,8 +273,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
 
     # What a classifier and a regressor do differently
 
-    def _target(self, table: Table) -> Target:
-        raise TypeError(f"{type(self).__name__} does not define _target")
+    _target = hook("(table) → Target")
 
     def _row_weight(self, table: Table) -> Array | None:
         """Return the weights of the rows, those of their classes included."""
@@ -286,8 +285,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
     def _keep_leaves(self, table: Table, plan: Plan, grown: list[Any], previous: Any) -> None:
         """Remember what the leaves hold, where it is needed."""
 
-    def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
-        raise TypeError(f"{type(self).__name__} does not define _judge_out_of_bag")
+    _judge_out_of_bag = hook("(table, total, voters) → None")
 
     # The fit
 

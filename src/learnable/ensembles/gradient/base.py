@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param, tags
+from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, hook, param, tags
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Estimator, Run
 from ...core.loaded import are_counts, is_array, is_labels, law
@@ -135,21 +135,15 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     # What the subclasses say
 
-    def _loss(self, n_classes: int) -> BoostingLoss:
-        raise TypeError(f"{type(self).__name__} does not define _loss")
+    _loss = hook("(n_classes) → BoostingLoss")
 
     def _row_weight(self, table: Table) -> Array | None:
         """Return the weights of the rows, those of their classes included."""
         return table.weight
 
-    def _n_rounds(self) -> int:
-        raise TypeError(f"{type(self).__name__} does not define _n_rounds")
-
-    def _stopping(self, n_rows: int, given: bool) -> Stopping | None:
-        raise TypeError(f"{type(self).__name__} does not define _stopping")
-
-    def _make_learner(self, part: Part, loss: BoostingLoss, run: Run) -> Any:
-        raise TypeError(f"{type(self).__name__} does not define _make_learner")
+    _n_rounds = hook("() → int")
+    _stopping = hook("(n_rows, given) → Stopping | None")
+    _make_learner = hook("(part, loss, run) → Any")
 
     def _observer(self, watch: Watch | None, keep: Callable[[Rounds], None]) -> Any:
         """Return what is called after every round."""

@@ -33,7 +33,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import N_JOBS, RANDOM_STATE, Matches, Number, check_parameters, fitted, param, tags
+from ...core.declare import N_JOBS, RANDOM_STATE, Matches, Number, check_parameters, fitted, hook, param, tags
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Estimator, Run
 from ...core.jit import kernel
@@ -209,9 +209,7 @@ class ConformalModel(Estimator):
             scores[rows] = self._score_rows(model, take_rows(table.X, rows), table.y[rows], rows)
         return scores[self.folds_ >= 0]
 
-    def _score_rows(self, model: Any, X: Any, y: NDArray[Any], rows: Rows) -> Array:
-        """Return how badly `model` fits each target."""
-        raise TypeError(f"{type(self).__name__} does not define _score_rows")
+    _score_rows = hook("(model, X, y, rows) → Array: Return how badly `model` fits each target.")
 
     def _leave_one_out(self, table: Sample) -> float | None:
         """Set the scores without refitting and return their relative error; None where there is no formula."""
@@ -292,8 +290,7 @@ class ConformalModel(Estimator):
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
-    def _inner(self) -> Any:
-        raise TypeError(f"{type(self).__name__} does not define _inner")
+    _inner = hook("() → Any")
 
     _laws = (
         law(

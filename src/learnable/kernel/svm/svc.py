@@ -46,7 +46,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, param
+from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, hook, param
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...core.loaded import law
@@ -154,9 +154,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         self.sigmoids_ = sigmoids
         return found, members
 
-    def _pair_solver(self, run: Run) -> PairSolver:
-        """Return who solves for a pair of classes."""
-        raise TypeError(f"{type(self).__name__} does not define _pair_solver")
+    _pair_solver = hook("(run) → PairSolver: Return who solves for a pair of classes.")
 
     def _folds_again(self, data: tuple[Any, Any, Any], pairs: list[tuple[Rows, Array, Array]]) -> Iterator[list[Any]]:
         """Yield the machines of the folds of each pair (rows, ±1, costs) as the fit made them; they are not stored."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, param, tags
+from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, hook, param, tags
 from ...core.errors import DataError, ParameterError
 from ...core.estimator import Certificate, Run
 from ...data.blocks import Blocks, map_reduce
@@ -86,9 +86,9 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
     _remedy = "raise max_iter or max_seconds, raise alpha, or standardise the columns of X"
     _tags = tags(positive_target=lambda model: model._family()[0] > 0)
 
-    def _family(self) -> tuple[float, bool]:
-        """Return the power p of the variance function, and whether the link is the logarithm."""
-        raise TypeError(f"{type(self).__name__} does not define _family")
+    _family = hook(
+        "() → tuple[float, bool]: Return the power p of the variance function, and whether the link is the logarithm."
+    )
 
     @property
     def log_link(self) -> bool:

@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from scipy.stats import f as f_distribution
 from sklearn.base import RegressorMixin
 
-from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param
+from ...core.declare import Matches, Nothing, Number, Options, fitted, hook, optional, param
 from ...core.errors import ParameterError
 from ...core.estimator import Certificate, Run
 from ...data.door import Table, door
@@ -121,8 +121,7 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
 
         return fold_errors(type(self).__name__, self, table, solve)
 
-    def _path(self, problem: Compressed, required: list[int]) -> NDArray[np.int64]:
-        raise TypeError(f"{type(self).__name__} does not define _path")
+    _path = hook("(problem, required) → NDArray[np.int64]")
 
     def _choose(self, rss: Array, k: int, n: float) -> int:
         """Return the place on the path that is kept."""

@@ -36,16 +36,15 @@ from ....core.declare import (
     Options,
     Rule,
     check_parameters,
+    hook,
     optional,
 )
 from ....core.errors import DataError, ParameterError
 from ....core.loaded import Loadable, law
 from ....core.threads import one_thread_blas, resolve_n_jobs, run_tasks
-from ....neural.network import Network
 from ....neural.optimisers import Optimiser
 from ..._random import make_streams
 from ...chunks import Clock
-from ._play_kernels import PolicyArrays
 from .loop import MOVES, STEPS, Diverged, Run, Session, new_block
 from .networks import UNIT_CODES
 from .results import Evaluation, SeedSweep, Training, sweep
@@ -117,33 +116,16 @@ class DeepAgent(Loadable):
 
     # What a subclass defines.
 
-    def _networks(self, memory: dict[str, Array]) -> tuple[Network, Network | None]:
-        """Return the network that acts, and the one that values states, if it is another one."""
-        raise TypeError(f"{type(self).__name__} does not define _networks")
+    _networks = hook(
+        "(memory) → tuple[Network, Network | None]: the network that acts, and the one that values states, if another."
+    )
 
-    def _start(self, memory: dict[str, Array], world: World, rng: np.random.Generator) -> None:
-        """Add the arrays that learning starts from to the memory."""
-        raise TypeError(f"{type(self).__name__} does not define _start")
-
-    def _policy(self, memory: dict[str, Array], which: str) -> PolicyArrays:
-        """Return the policy of `theta` ("last") or of `best`."""
-        raise TypeError(f"{type(self).__name__} does not define _policy")
-
-    def _parts(self, memory: dict[str, Array], gradient: Array) -> Any:
-        """Open tapes on the memory."""
-        raise TypeError(f"{type(self).__name__} does not define _parts")
-
-    def _rule(self) -> Any:
-        """Return the optimiser's update rule."""
-        raise TypeError(f"{type(self).__name__} does not define _rule")
-
-    def _rows(self, world: World) -> int:
-        """Return the rows of a block."""
-        raise TypeError(f"{type(self).__name__} does not define _rows")
-
-    def _absorb(self, session: Session) -> None:
-        """Learn from the block."""
-        raise TypeError(f"{type(self).__name__} does not define _absorb")
+    _start = hook("(memory, world, rng) → None: Add the arrays that learning starts from to the memory.")
+    _policy = hook("(memory, which) → PolicyArrays: Return the policy of `theta` ('last') or of `best`.")
+    _parts = hook("(memory, gradient) → Any: Open tapes on the memory.")
+    _rule = hook("() → Any: Return the optimiser's update rule.")
+    _rows = hook("(world) → int: Return the rows of a block.")
+    _absorb = hook("(session) → None: Learn from the block.")
 
     def _rules(self) -> dict[str, Rule]:
         """Return the ranges of the parameters."""

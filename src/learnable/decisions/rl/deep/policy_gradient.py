@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ....core.declare import Boolean, Number, Rule, optional
+from ....core.declare import Boolean, Number, Rule, hook, optional
 from ....core.errors import DataError
 from ....neural.network import Network
 from ....solvers.lab.first_order import Adam, RMSprop
@@ -105,9 +105,10 @@ class PolicyGradientAgent(DeepAgent):
     def _uses_values(self) -> bool:
         return True
 
-    def _settings(self) -> tuple[float, int, int | None, float, bool]:
-        """Return λ, epochs, rows of a batch (None: all), clip (0: none), and whether advantages are standardised."""
-        raise TypeError(f"{type(self).__name__} does not define _settings")
+    _settings = hook(
+        "() → tuple[float, int, int | None, float, bool]: λ, epochs, rows of a batch (None: all), clip (0: none), and "
+        "whether advantages are standardised."
+    )
 
     def _networks(self, memory: dict[str, Array]) -> tuple[Network, Network]:
         d, n_actions, width = (int(size) for size in memory["sizes"])
