@@ -204,7 +204,7 @@ def guess_task(y: Any) -> tuple[Task, str]:
         return "regression", f"{values.shape[1]} targets"
     values = values.reshape(-1)
     if values.dtype.kind == "O":
-        values = _without_gaps(values)
+        values = np.array([value for value in values.tolist() if not is_missing(value)])
     if values.dtype.kind not in "iuf":
         count = len(set(values.tolist()))
         what = "truth values" if values.dtype.kind == "b" else f"{count} distinct labels"
@@ -263,10 +263,6 @@ def read_rows(owner: str, y: Any, n_rows: int) -> Any:
             f"y has {len(values) if values.ndim else 'no length'}. Pass one target per row."
         )
     return values
-
-
-def _without_gaps(values: NDArray[Any]) -> NDArray[Any]:
-    return np.array([value for value in values.tolist() if not is_missing(value)])
 
 
 # Short codes and free text: what tells them apart, the prefix of a code, and the reduction of hashed text.

@@ -129,7 +129,7 @@ def profile(
             stride,
         )
         warnings += [{"kind": "leak", "column": name, "text": text} for name, text in leaks.items()]
-        columns = [_noted(c, leaks[c.name]) if c.name in leaks else c for c in columns]
+        columns = [replace(c, notes=(*c.notes, leaks[c.name])) if c.name in leaks else c for c in columns]
     warnings += _table_warnings(table.n_rows, columns, duplicates, answer)
     return TableProfile(
         table.n_rows, len(names), target, answer.task, answer.reason, answer.classes, answer.counts, duplicates,
@@ -233,10 +233,6 @@ def _table_warnings(
     elif n_features > n_rows:
         found.append(("size", f"There are more columns ({n_features}) than rows ({n_rows}); use a penalty."))
     return [{"kind": kind, "column": None, "text": text} for kind, text in found]
-
-
-def _noted(column: ColumnProfile, note: str) -> ColumnProfile:
-    return replace(column, notes=(*column.notes, note))
 
 
 def _plain(value: Any) -> Any:

@@ -46,7 +46,7 @@ class PosteriorSampling(Policy):
         """Return the arm to play."""
         if not self.active.any():
             raise DataError("PosteriorSampling: there is no arm left to play; call add_arm.")
-        means = self._draw_means(1, self._next_seed())[0]
+        means = self._draw_means(1, int(uniform(self.state["rng"]) * 2**53))[0]
         chosen = int(np.argmax(np.where(self.active, means, -np.inf)))
         self._remember(chosen, np.nan)
         return chosen
@@ -83,9 +83,6 @@ class PosteriorSampling(Policy):
         generator = np.random.default_rng(seed)
         drawn = [self.posterior(arm).sample((size,), generator).mean for arm in range(self.n_arms)]
         return np.column_stack([np.broadcast_to(np.asarray(mean), (size,)) for mean in drawn])
-
-    def _next_seed(self) -> int:
-        return int(uniform(self.state["rng"]) * 2**53)
 
     def _settings(self) -> tuple[str, list[str], list[float]]:
         name, numbers = self.prior

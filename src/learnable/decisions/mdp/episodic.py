@@ -60,7 +60,7 @@ def end_component_pairs(mdp: MDP) -> Array:
 def check_ends(owner: str, mdp: MDP) -> None:
     """Raise a DataError unless one of the three cases of the module's text holds."""
     inside = end_component_pairs(mdp)
-    reach = _reaches_an_end(mdp)
+    reach = proper_policy(mdp) >= 0
     if not reach.all():
         s = int(np.argmin(reach))
         raise DataError(
@@ -162,7 +162,3 @@ def _improve(
         if np.array_equal(before, chosen) or clock.is_over:
             return before, v, iteration
     return before, v, max_iter
-
-
-def _reaches_an_end(mdp: MDP) -> Array:
-    return proper_policy(mdp) >= 0

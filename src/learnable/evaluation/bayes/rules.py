@@ -324,7 +324,7 @@ def _between(ends: Array, line: list[Any]) -> Array:
 def _changes(line: list[Any], priors: Array, costs: Array, decide: Any) -> Array:
     """Return the points at which the best decision, or that of `decide`, changes."""
     if decide is None and all(isinstance(p, Normal) for p in line):
-        if _is_zero_one(costs):
+        if np.array_equal(costs, 1.0 - np.eye(len(costs))):
             return _normal_crossings(line, priors)
         if len(line) == 2:  # what each error costs more than the right answer weighs like a prior
             return _normal_crossings(line, priors * np.array([costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]]))
@@ -348,10 +348,6 @@ def _changes(line: list[Any], priors: Array, costs: Array, decide: Any) -> Array
         a = np.where(same, m, a)
         b = np.where(same, b, m)
     return np.unique(b)
-
-
-def _is_zero_one(costs: Array) -> bool:
-    return bool(np.array_equal(costs, 1.0 - np.eye(len(costs))))
 
 
 def _normal_crossings(line: list[Any], priors: Array) -> Array:

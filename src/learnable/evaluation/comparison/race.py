@@ -351,7 +351,7 @@ def limit_memory(n_bytes: int | None) -> None:
 
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        most = _data_size() + n_bytes
+        most = (_number_in("/proc/self/status", "VmData:") or 0) + n_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
 
 
@@ -373,10 +373,6 @@ def _group_room(limit: str, used: str) -> int | None:
             return max(0, int(most) - int(file.read())) if most.isdigit() else None
     except (OSError, ValueError):
         return None
-
-
-def _data_size() -> int:
-    return _number_in("/proc/self/status", "VmData:") or 0
 
 
 def _number_in(path: str, key: str) -> int | None:

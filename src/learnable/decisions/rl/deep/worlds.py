@@ -254,7 +254,7 @@ class CompiledWorld(World):
                 )
         if not np.abs(state["state"]).max() <= _FARTHEST or (state["clock"] < 0).any():
             raise DataError(f"{self.name}: the agent's memory has states that no environment is in.")
-        if self.code == physics.TABLE and not _are_states(state["state"][:, 0], self.n_features):
+        if self.code == physics.TABLE and not np.isin(state["state"][:, 0], np.arange(self.n_features)).all():
             raise DataError(f"{self.name}: the agent's memory has states that this environment does not have.")
         for name, array in self.state().items():
             array[:] = state[name]
@@ -262,10 +262,6 @@ class CompiledWorld(World):
     def exact_process(self, gamma: float) -> MDP | None:
         """Return the process behind a table; None for the others."""
         return self.env.mdp(gamma) if isinstance(self.env, TableEnvironment) else None
-
-
-def _are_states(numbers: Array, n_states: int) -> bool:
-    return bool(np.isin(numbers, np.arange(n_states)).all())
 
 
 def as_world(env: Any, n: int, limit: int) -> World:
