@@ -190,7 +190,7 @@ class StopFlag:
         self.array: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
 
     def raise_(self) -> None:
-        """Ask everybody who polls to stop."""
+        """Ask all work that polls the flag to stop."""
         self.array[0] = 1
 
     @property
@@ -402,7 +402,7 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
 
 
 def _is_observed(estimator: BaseEstimator) -> bool:
-    """Tell whether callbacks are set, on the estimator or on one that it is part of; a context for nobody is slow."""
+    """Tell whether callbacks are set, on the estimator or on one that it is part of; otherwise no context is made."""
     members = vars(estimator)
     return "_skl_callbacks" in members or "_parent_callback_ctx" in members
 

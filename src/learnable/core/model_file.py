@@ -141,7 +141,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save` wrote.
 
     Nothing in the file is executed or trusted: a damaged, truncated, oversized or hostile file raises an
-    error and needs no more memory than its own size warrants. That a file is sound does not say who made it:
+    error and needs no more memory than its own size warrants. That a file is sound does not prove its origin:
     the checksum finds damage, not forgery.
 
     Parameters

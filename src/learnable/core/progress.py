@@ -1,4 +1,4 @@
-"""How far a long fit is: one line on stderr, for a person who waits for it.
+"""How far a long fit is: one line on stderr for the person waiting.
 
     HistGradientBoostingClassifier ━━━━━━━━━─────── round 57 of 100, loss 0.312, 4.1 s, about 3.1 s left
 
@@ -142,7 +142,7 @@ class Line:
             self.draw()
 
     def look(self) -> None:
-        """Draw the line if the fit has run for long enough and is nobody's part."""
+        """Draw the line if the fit has run for long enough and is not part of another fit."""
         if self.seconds < PATIENCE:
             return
         if self.shown is None:
@@ -248,7 +248,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def open_line(estimator: Any, max_seconds: float | None) -> Line | None:
-    """Return the line of a fit that begins, or None if nobody would see it."""
+    """Return the line of a fit that begins, or None if it would not be seen."""
     outer = _watcher.line
     if outer is not None:
         if outer.steps.unit == _MODELS.unit:

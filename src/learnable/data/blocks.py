@@ -212,7 +212,7 @@ def reduce_loads(
     threads: int,
     flag: StopFlag | None = None,
 ) -> S:
-    """Do what `map_reduce` does for blocks of which nobody knows how many there are.
+    """Do what `map_reduce` does, for a stream of blocks of unknown length.
 
     `loads` is asked for one function after the other; each gives a block when it is called, in a thread of its own.
     """
@@ -383,7 +383,7 @@ def _kept(first: int, count: int) -> Bits:
 
 
 def odd_numbers(columns: NDArray[np.int64]) -> Bits:
-    """Return one odd multiplier a column, a function of the column's number alone (SplitMix64's sequence)."""
+    """Return one odd multiplier per column, a function of the column's number alone (SplitMix64's sequence)."""
     return _mixed((columns.astype(np.uint64) + _ONE) * np.uint64(_GOLDEN)) | _ONE
 
 

@@ -1,6 +1,6 @@
 r"""Levels of a column of text, and the mean target of each: counted over rows that arrive in any pieces.
 
-A column with few levels becomes one column a level. With many, the level is replaced by its mean target, drawn to the
+A column with few levels becomes one column per level. With many, the level is replaced by its mean target, drawn to the
 overall mean as in scikit-learn's `TargetEncoder` (empirical Bayes):
 
     λ ȳ_level + (1 − λ) ȳ,    λ = σ² n / (σ² n + s²),
@@ -230,7 +230,7 @@ def read_encoder_target(
     owner : str
         Whose errors they are.
     y : array of targets
-        One a row.
+        One per row.
     task : {"auto", "regression", "classification"}
         What they are.
     classes : array, optional

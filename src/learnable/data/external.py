@@ -58,7 +58,7 @@ class ExternalBlocks:
     """
 
     in_memory = False
-    in_partitions = False  #: whether those who hold rows may remember something of them from one pass to the next
+    in_partitions = False  #: whether the workers that hold rows may keep something from one pass to the next
     sparse = False
     y_shape: tuple[int, ...] = ()  #: of one row's target
     missing = False  #: whether NaN is let pass

@@ -42,7 +42,7 @@ class TableProfile:
     duplicate_rows : int
         Rows that are copies of an earlier row.
     profile : tuple of ColumnProfile
-        One a column.
+        One per column.
     warnings : tuple of dict
         `kind` ("leak", "identifier", "constant", "missing", "duplicates", "imbalance", "size"), `column`, `text`.
     """

@@ -347,7 +347,7 @@ def check_weights(owner: str, values: NDArray[Any], name: str) -> NDArray[np.flo
     return weight
 
 
-# Columns of files read side by side, a block ahead of those who sum: what decoding costs then runs beside the sums.
+# Columns of files read side by side, a block ahead of the sums, so that decoding runs beside them.
 #
 # A lane is some of the columns of all rows, cut on the grid of the blocks. Several lanes are read by several threads.
 

@@ -123,7 +123,7 @@ def _held_out(y: NDArray[np.int64], n_classes: int, fraction: float, seed: int) 
 
 
 def _members_agree(model: Any, learners: list[Any]) -> bool:
-    """Tell whether the members and their weights are the rounds that nobody removed."""
+    """Tell whether the members and their weights are the rounds that were not removed."""
     members = np.flatnonzero(model.rounds_["removed"] < 0)
     scale = (model.n_classes_ - 1) ** 2 / model.n_classes_ if model.vote == "half" else 1.0
     if len(members) != len(model.estimator_weights_):

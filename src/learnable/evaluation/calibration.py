@@ -267,9 +267,9 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     classes_ : array of shape (n_classes,)
         The labels.
     estimators_ : list
-        The fitted classifiers: one a fold, or one.
+        The fitted classifiers: one per fold, or one in all.
     calibrators_ : list of lists of Sigmoid, Isotonic or Temperature
-        For each classifier one map a class (one in all for two classes, and for the temperature).
+        For each classifier one map per class (one in all for two classes, and for the temperature).
     calibration_rows_ : list of arrays
         The rows, among those with positive weight, that each calibrator was fitted to.
     certificate_ : Certificate
@@ -309,7 +309,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     )
     method: str = param(
         Options("sigmoid", "isotonic", "temperature"),
-        '"sigmoid" has two numbers a class and suits few rows; "isotonic" follows any increasing curve '
+        '"sigmoid" has two numbers per class and suits few rows; "isotonic" follows any increasing curve '
         'and needs about a thousand rows; "temperature" has one number for all classes and never changes '
         "which class is first.",
         default="sigmoid",
@@ -333,7 +333,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     _remedy = "look at the scores for outliers"
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
-    estimators_: list[Any] = fitted("list", "The fitted classifiers: one a fold, or one.")
+    estimators_: list[Any] = fitted("list", "The fitted classifiers: one per fold, or one in all.")
     calibrators_: list[list[Any]] = fitted("list of lists of Sigmoid, Isotonic or Temperature", "Their maps.")
     calibration_rows_: list[Rows] = fitted("list of arrays", "The rows that each calibrator was fitted to.")
     _tags = tags(inner=lambda model: model._inner())
@@ -410,7 +410,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return [made for made, _ in fits], max(measure for _, measure in fits)
 
     def _scores(self, model: Any, X: Any) -> Array:
-        """Return what the calibrators of one classifier see: one column a class it knows, or one for two classes."""
+        """Return what the calibrators of one classifier see: one column per class it knows, or one for two classes."""
         method = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
         scores = np.asarray(getattr(model, method)(X), dtype=np.float64)
         if not np.isfinite(scores).all():
@@ -421,7 +421,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
             scores = np.column_stack([-scores, scores])
         if scores.ndim != 2 or scores.shape[1] != n_known:
             raise DataError(
-                f"CalibratedClassifier: {type(model).__name__}.{method} must give one column a class; got shape "
+                f"CalibratedClassifier: {type(model).__name__}.{method} must give one column per class; got shape "
                 f"{scores.shape} for {n_known} classes."
             )
         if self.method != "temperature":

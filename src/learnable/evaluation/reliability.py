@@ -193,7 +193,9 @@ def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.
 def _read_probabilities(owner: str, p: Any) -> Array:
     values = as_numbers(owner, as_array(owner, read_values(owner, p), "p"), "p").astype(np.float64, copy=False)
     if values.ndim not in (1, 2) or not len(values):
-        raise DataError(f"{owner}: p must have one probability a row, or one column a class; got shape {values.shape}.")
+        raise DataError(
+            f"{owner}: p must have one probability per row, or one column per class; got shape {values.shape}."
+        )
     if not ((values >= 0) & (values <= 1)).all():  # NaN fails too
         row = int(np.argmax(~((values >= 0) & (values <= 1)).reshape(len(values), -1).all(axis=1)))
         raise DataError(f"{owner}: p must lie between 0 and 1; row {row} has {values[row]}. Pass probabilities.")

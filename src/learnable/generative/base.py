@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 class UnsupportedError(ParameterError, NotImplementedError):
-    """A combination of parameters that has no meaning, or that nobody wrote."""
+    """A combination of parameters that has no meaning, or is not implemented."""
 
 
 class RankError(DataError, np.linalg.LinAlgError):

@@ -372,7 +372,7 @@ class BernoulliNB(CountsNB):
         scale = np.log(np.where(total > 0, total, 1.0))
         present = self.feature_count_ + alpha
         absent = self.observed_ - self.feature_count_ + alpha
-        known = total > 0  # a feature of which nothing is known, without smoothing: it says nothing
+        known = total > 0  # without smoothing, a feature with no counts contributes nothing
         log_p, log_q = (np.where(known, log_or_minus_inf(n) - scale, 0.0) for n in (present, absent))
         never_p = np.isneginf(log_p).astype(np.float64)
         never_q = np.isneginf(log_q).astype(np.float64)

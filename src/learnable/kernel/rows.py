@@ -474,7 +474,7 @@ def products_serve(kernel: Kernel, largest: float) -> bool:
 
 
 def row_source(kernel: Kernel, X: Any, single: bool | None = None) -> Any:
-    """Return who computes the rows of this kernel's matrix."""
+    """Return the object that computes the rows of this kernel's matrix."""
     if isinstance(kernel, Precomputed):
         return GivenRows(X)
     if isinstance(kernel, (Gaussian, Polynomial)):

@@ -56,7 +56,7 @@ _CHUNK = 2**20  # numbers in extended precision at a time
 CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
 VERBOSE = Boolean() | Number(low=0, integer=True)
 
-#: The tolerance that nobody asked for. Its type tells it from a number that somebody did, which may well be 1e-8 too.
+#: The default tolerance. Its type tells it from the same number given by the user.
 DEFAULT_TOLERANCE = np.float64(1e-8)
 #: Share of an explicit tolerance that the gradient may have: another solver may land anywhere below the tolerance.
 GRADIENT_MARGIN = 0.1

@@ -136,7 +136,7 @@ class OneVsOneClassifier(BinaryReduction):
         n_classes = len(self.classes_)
         number = {pair: k for k, pair in enumerate(combinations(range(n_classes), 2))}
         survived = np.zeros((n_rows, n_classes))
-        left: list[Codes] = [np.full(n_rows, k, dtype=np.int64) for k in range(n_classes)]  # who stands in each place
+        left: list[Codes] = [np.full(n_rows, k, dtype=np.int64) for k in range(n_classes)]  # the class in each place
         while len(left) > 1:
             winners = []
             for one, other in zip(left[0::2], left[1::2], strict=False):  # places keep the order of the classes

@@ -79,7 +79,7 @@ class OneVsRestClassifier(BinaryReduction):
         if codes.ndim == 2:
             return [(None, column) for column in codes.T]
         if n_classes == 1:
-            return [(None, np.zeros_like(codes))]  # nobody is of a second class
+            return [(None, np.zeros_like(codes))]  # no row is of a second class
         chosen = [1] if n_classes == 2 else range(n_classes)
         return [(None, (codes == k).astype(np.int64)) for k in chosen]
 

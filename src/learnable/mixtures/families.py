@@ -101,7 +101,7 @@ class FamilyMixture:
         n = counts + self.rows
         shape = (-1,) + (1,) * (sums.ndim - 1)
         mean = (sums + self.rows * self.centre.mean_statistic) / np.where(n > 0, n, 1.0).reshape(shape)
-        if not (n > 0).all():  # nothing is known of a component without rows: it stays
+        if not (n > 0).all():  # a component without rows keeps its parameters
             mean = np.where((n > 0).reshape(shape), mean, mixture.densities.mean_statistic)
         return Members(self._weights(counts), self.family.from_mean_statistic(mean, **self.known))
 

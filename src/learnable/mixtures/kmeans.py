@@ -402,7 +402,7 @@ class _Climber:
     """Lloyd from every start, one after the other.
 
     `BoundedLloyd` is quick, but its inertia is a difference of sums over all rows. Where these are far larger than the
-    inertia (a few far rows, or clusters that are points), plain Lloyd, which measures it, has the last word.
+    inertia (a few far rows, or clusters that are points), plain Lloyd iterations, which measure it, decide.
     """
 
     def __init__(self, space: Space, model: KMeans, run: Any) -> None:

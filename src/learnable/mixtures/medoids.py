@@ -282,7 +282,7 @@ class Search(NamedTuple):
     medoids: Array  #: (K,) rows
     labels: Array  #: (n,)
     inertia: float
-    fall: float  #: relative fall of J by the best swap that is left; infinite if nobody looked
+    fall: float  #: relative fall of J by the best swap that is left; infinite if none was tried
     n_iter: int
     n_swaps: int
 

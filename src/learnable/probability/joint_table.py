@@ -76,7 +76,7 @@ class JointTable:
     def from_data(
         cls, data: Mapping[str, ArrayLike], weights: ArrayLike | None = None, pseudocount: float = 0.0
     ) -> Self:
-        """Return the table of shares in data: one column a variable.
+        """Return the table of shares in data: one column per variable.
 
         Parameters
         ----------

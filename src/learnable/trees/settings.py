@@ -151,7 +151,7 @@ def monotone_signs(model: Any, n_columns: int) -> NDArray[np.int8] | None:
     if signs.shape != (n_columns,):
         raise ParameterError(
             f"{owner}: monotonic_cst has shape {signs.shape[0] if signs.ndim == 1 else signs.shape} but the input "
-            f"data X has {n_columns} features. Pass one sign a column."
+            f"data X has {n_columns} features. Pass one sign per column."
         )
     if not np.isin(signs, (-1, 0, 1)).all():
         raise ParameterError(f"{owner}: monotonic_cst must be None or an array-like of -1, 0 or 1. It holds {signs}")

@@ -286,7 +286,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         self.validation_errors_ = done.validation
         floats = self.variant == "float"
         self.rounds_ = {
-            "learners": learners if floats else None,  # the others remove nobody
+            "learners": learners if floats else None,  # the others remove no learner
             "votes": done.votes,
             "errors": errors,
             "removed": done.removed,

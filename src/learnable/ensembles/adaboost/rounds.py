@@ -14,7 +14,7 @@ from ...core.estimator import Run, never
 from ..weak_learners import Learned, WeakLearner, labels_of, learner_outputs
 
 # --------------------------------------------------------------------------------------------------------------------
-# The algebra of AdaBoost: who was wrong goes in, votes and the next distribution come out. No learner is known here.
+# The algebra of AdaBoost: the rows that were wrong go in, votes and the next distribution come out, for any learner.
 #
 # f = Σ_t α_t h_t is built to make the exponential loss L(f) = Σ_i w_i e^{−y_i f(x_i)} small, w normalised. With h_t ∈
 # ±1 and its weighted error ε_t under D_i ∝ w_i e^{−y_i f_{t−1}(x_i)}, the best vote is α_t = ½ log((1−ε_t)/ε_t); it

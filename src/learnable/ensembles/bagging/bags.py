@@ -88,7 +88,7 @@ def routed(ensemble: Any, template: Any, caller: str, given: Mapping[str, Any]) 
 
 
 def asks_for_weights(template: Any) -> bool:
-    """Tell whether a member has asked for sample_weight in `fit`; without routing nobody has to."""
+    """Tell whether a member has asked for sample_weight in `fit`; without routing no request is needed."""
     return not is_routing() or bool(get_routing_for_object(template).consumes("fit", ("sample_weight",)))
 
 
@@ -264,7 +264,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
         if len(found) != rows.n_rows:
             raise DataError(
                 f"{owner}: X and y have inconsistent numbers of samples: X has {rows.n_rows} rows, y has {len(found)}. "
-                "Pass one target a row."
+                "Pass one target per row."
             )
         return BagTable(rows.X, found, rows.weight, classes, container)
 

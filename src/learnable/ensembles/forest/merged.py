@@ -128,7 +128,7 @@ class MergedForest:
         self.shards = self.client.compute(joined, retries=RETRIES)
 
     def close(self) -> None:
-        """Let the workers forget what they hold; a cluster forgets what nobody refers to."""
+        """Let the workers forget what they hold; a cluster frees what is no longer referenced."""
         self.shards = []
 
     # Trees

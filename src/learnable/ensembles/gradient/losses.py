@@ -153,7 +153,7 @@ def ends_of(y: Array, world: World = ALONE) -> tuple[float, float]:
 
 
 def bisect(slope: Any, n_leaves: int) -> Array:
-    """Return the zeros of increasing functions, one a leaf, to float64's digits; where one has none, a far end."""
+    """Return the zeros of increasing functions, one per leaf, to float64's digits; where one has none, a far end."""
     low, high = np.full(n_leaves, -1.0), np.full(n_leaves, 1.0)
     for _ in range(60):
         outside = slope(high) < 0

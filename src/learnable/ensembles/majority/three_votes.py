@@ -320,7 +320,7 @@ class Recursion:
         batch = source.draw(self.sample_size)
         number = len(self.examples.learners)
         if batch is None:
-            return -1  # thrown away by the caller, who sees `stopped`
+            return -1  # the caller sees `stopped` and discards it
         if self.run.progress(number + 1, 0.5 - self.gamma):
             self.stopped = True
         if (batch.y == batch.y[0]).all():

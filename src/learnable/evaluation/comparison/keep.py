@@ -150,7 +150,7 @@ def forget_limits(model: Any, limits: set[float]) -> None:
 
 
 def with_target(model: Any, target: str) -> Any:
-    """Let a fitted model remember the name of its target, so that nobody has to name it again."""
+    """Let a fitted model remember the name of its target, so that it need not be named again."""
     model.target_name_ = target
     return model
 

@@ -266,7 +266,7 @@ def _hidden_main() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let a process that starts inside inherit a deaf ear for Ctrl-C: the caller decides what ends."""
+    """Let a process that starts inside ignore SIGINT: the caller decides what ends."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -278,7 +278,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The inside of a job's process: deaf to Ctrl-C, mute, limited in memory, gone with its parent.
+# The inside of a job's process: ignores SIGINT, discards output, has limited memory, exits with its parent.
 #
 # `serve` runs one function and says through the pipe what it reports, and at the end that it is done or, in one line,
 # what it raised.

@@ -161,7 +161,7 @@ class ConformalModel(Estimator):
     _region: ClassVar[str]
 
     estimator_: Any = fitted("estimator", "What `predict` uses.")
-    estimators_: list[Any] = fitted("list of estimators", 'One a fold; empty for "split".')
+    estimators_: list[Any] = fitted("list of estimators", 'One per fold; empty for "split".')
     folds_: Rows = fitted("(n_samples,)", "The fold of each row with positive weight.", kind="i")
     scores_: Array = fitted("(n_scores,)", "The scores of the calibration rows.")
     guarantee_: str = fitted("str", "What is proven at `level`.")

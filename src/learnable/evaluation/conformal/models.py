@@ -65,7 +65,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     estimator_ : regressor
         What `predict` uses: fitted to all rows, or with "split" to those that do not calibrate.
     estimators_ : list of regressors
-        One a fold; empty for "split" and "cv", and where jackknife+ has a formula.
+        One per fold; empty for "split" and "cv", and where jackknife+ has a formula.
     scores_ : array
         The residuals |yᵢ − μ₋ᵢ(xᵢ)| of the calibration rows.
     folds_ : array of shape (n_samples,)
@@ -313,7 +313,7 @@ def _predicted(model: Any, X: Any) -> Array:
         predictions = predictions[:, 0]
     if predictions.ndim != 1 or not np.isfinite(predictions).all():
         raise DataError(
-            f"ConformalRegressor: {type(model).__name__}.predict must give one finite number a row; got shape "
+            f"ConformalRegressor: {type(model).__name__}.predict must give one finite number per row; got shape "
             f"{predictions.shape}{'' if np.isfinite(predictions).all() else ' with numbers that are not finite'}."
         )
     return predictions
@@ -362,7 +362,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     estimator_ : classifier
         What `predict` and `predict_proba` use: fitted to all rows, or with "split" to those that do not calibrate.
     estimators_ : list of classifiers
-        One a fold; empty for "split".
+        One per fold; empty for "split".
     scores_ : array
         The scores s(xᵢ, yᵢ) of the calibration rows.
     uniform_ : array
@@ -506,7 +506,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
         known = np.asarray(model.classes_).tolist()
         if p.ndim != 2 or p.shape[1] != len(known) or not np.isfinite(p).all():
             raise DataError(
-                f"ConformalClassifier: {type(model).__name__}.predict_proba must give one finite number a class; got "
+                f"ConformalClassifier: {type(model).__name__}.predict_proba must give one finite number per class; got "
                 f"shape {p.shape} for {len(known)} classes."
             )
         if known == self.classes_.tolist():

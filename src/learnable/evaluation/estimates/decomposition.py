@@ -141,7 +141,7 @@ def bias_variance(
     draw : callable
         The law of the inputs: (m, generator) to X of shape (m, d).
     noise : float or callable
-        Standard deviation of normal noise; or (X, generator) to noise of mean zero, one number a row.
+        Standard deviation of normal noise; or (X, generator) to noise of mean zero, one number per row.
     n : int
         Rows of a training set.
     name, values : str and sequence, optional
@@ -229,7 +229,7 @@ class _Truth(NamedTuple):
         values = np.asarray(self.f(X), dtype=np.float64)
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise DataError(
-                f"{self.owner}: f must give one finite number a row; got shape {values.shape} for {len(X)} rows."
+                f"{self.owner}: f must give one finite number per row; got shape {values.shape} for {len(X)} rows."
             )
         return values
 
@@ -240,7 +240,7 @@ class _Truth(NamedTuple):
         values = np.asarray(self.noise(X, rng), dtype=np.float64)
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise DataError(
-                f"{self.owner}: noise must give one finite number a row; got shape {values.shape} for {len(X)} rows."
+                f"{self.owner}: noise must give one finite number per row; got shape {values.shape} for {len(X)} rows."
             )
         return values
 

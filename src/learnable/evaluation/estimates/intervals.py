@@ -95,7 +95,7 @@ def empirical_bernstein(values: Any, low: float = 0.0, high: float = 1.0, level:
     Parameters
     ----------
     values : array of shape (n,)
-        Independent values, for example one loss a row.
+        Independent values, for example one loss per row.
     low, high : float
         The range that no value can leave, known beforehand and not from the values.
     level : float
@@ -157,7 +157,7 @@ def corrected_t_interval(fold_scores: Any, test_share: float, level: float = 0.9
     Parameters
     ----------
     fold_scores : array of shape (n_folds,)
-        One score a fold, of one run or of several repeats.
+        One score per fold, of one run or of several repeats.
     test_share : float
         n_test/(n_train + n_test): 0.2 for five folds.
     level : float
@@ -185,7 +185,7 @@ def score_interval(
     Parameters
     ----------
     values : array of shape (n,)
-        One number a row (losses, or right and wrong as 0 and 1), or one score a fold.
+        One number per row (losses, or right and wrong as 0 and 1), or one score per fold.
     bounds : (low, high), optional
         The range of a loss, known beforehand.
     test_share : float, optional

@@ -38,7 +38,7 @@ class RowLoss:
     response : str
         The method that gives what is judged: "predict" or "predict_proba".
     loss : callable
-        (y, response, classes) to one loss a row.
+        (y, response, classes) to one loss per row.
     independent : callable
         (y, response, classes, share of each row) to γ.
     score : callable

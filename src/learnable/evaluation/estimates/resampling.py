@@ -155,7 +155,7 @@ def bootstrap_table(
     rules = {"n_resamples": Number(low=2, integer=True), "level": LEVEL, "random_state": RANDOM_STATE}
     check_parameters(owner, {"n_resamples": n_resamples, "level": level, "random_state": random_state}, rules)
     if table.y is None:
-        raise DataError(f"{owner}: the bootstrap needs targets; y is None. Pass one target a row.")
+        raise DataError(f"{owner}: the bootstrap needs targets; y is None. Pass one target per row.")
     if table.n_rows < 2:
         raise DataError(f"{owner}: needs at least 2 rows to leave some out; got {table.n_rows}.")
     rng = as_generator(random_state)
@@ -394,7 +394,7 @@ def leave_one_out_predictions(
 def leave_one_out(owner: str, model: Any, table: RowTable, method: str = "auto") -> LeaveOneOut:
     """Return leave-one-out predictions of a table that was read."""
     if table.y is None:
-        raise DataError(f"{owner}: leave-one-out needs targets; y is None. Pass one target a row.")
+        raise DataError(f"{owner}: leave-one-out needs targets; y is None. Pass one target per row.")
     if table.n_rows < 2:
         raise DataError(f"{owner}: needs at least 2 rows to leave one out; got {table.n_rows}.")
     last = _last_step(model)

@@ -100,7 +100,7 @@ def _climb(
         with small_blas(len(rows)):
             rough = _climb(problem, data.some(rows), start, bounds, roughly, is_last=False)
         if stop() and not is_last:
-            return rough  # all rows are evaluated at the end, and nobody else asks for a value
+            return rough  # all rows are evaluated at the end; no other caller needs a value
         start = rough.x if np.isfinite(rough.value) else start
         few = data.some(rows[:: max(1, len(rows) // _FEW_ROWS)])
     start = np.clip(start, *bounds.T)

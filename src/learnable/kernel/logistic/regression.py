@@ -553,7 +553,7 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         return Certificate("gap", found.gap, tolerance, found.gap, found.n_iter)
 
     def _keep_nothing(self, table: Table, points: Any) -> Certificate:
-        """Store f = 0 and b = 0: there was no time for the kernel's matrix, and nothing is known of the gap."""
+        """Store f = 0 and b = 0: there was no time for the kernel's matrix, so the gap is unknown."""
         n_classes = len(self.classes_)
         columns = () if n_classes == 2 else (n_classes,)
         self._keep(points, np.zeros((table.n_rows, *columns)), table)

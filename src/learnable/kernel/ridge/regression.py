@@ -228,7 +228,7 @@ def alpha_per_target(owner: str, alpha: Any, n_targets: int) -> Array:
     alphas = np.asarray(alpha, dtype=np.float64).ravel()
     if len(alphas) not in (1, n_targets):
         raise ParameterError(
-            f"{owner}: alpha must be one number or one a target; got {len(alphas)} values for {n_targets} targets."
+            f"{owner}: alpha must be one number or one per target; got {len(alphas)} values for {n_targets} targets."
         )
     return np.asarray(np.broadcast_to(alphas, (n_targets,)))
 

@@ -125,7 +125,7 @@ def nearest_points(
     classes = np.unique(labels)
     if len(labels) != X.shape[0] or len(classes) != 2:
         raise DataError(
-            f"nearest_points: y must have one label a row, of two classes; got {len(labels)} labels of "
+            f"nearest_points: y must have one label per row, of two classes; got {len(labels)} labels of "
             f"{len(classes)} classes for {X.shape[0]} rows."
         )
     k = as_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)

@@ -95,7 +95,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         CLASS_WEIGHT, "Factors of the costs of the classes' rows; 0 gives the rows of a class no say.", default=None
     )
     decision_function_shape: str = param(
-        Options("ovr", "ovo"), "Of more than two classes: one score a class, or one a pair.", default="ovr"
+        Options("ovr", "ovo"), "Of more than two classes: one score per class, or one per pair.", default="ovr"
     )
     break_ties: bool = param(
         Boolean(), 'Whether `predict` follows the scores of "ovr" instead of the votes.', default=False
@@ -154,7 +154,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         self.sigmoids_ = sigmoids
         return found, members
 
-    _pair_solver = hook("(run) → PairSolver: Return who solves for a pair of classes.")
+    _pair_solver = hook("(run) → PairSolver: Return the solver for a pair of classes.")
 
     def _folds_again(self, data: tuple[Any, Any, Any], pairs: list[tuple[Rows, Array, Array]]) -> Iterator[list[Any]]:
         """Yield the machines of the folds of each pair (rows, ±1, costs) as the fit made them; they are not stored."""
@@ -392,7 +392,7 @@ class SVC(PairwiseSVM):
         The scores without b as functions in the kernel's space.
     certificate_ : Certificate
         `stationarity`: the largest violation of a pair; `bound` is the relative duality gap of all pairs together, None
-        where nobody knows whether the kernel is positive semidefinite: "sigmoid", a function, a given matrix.
+        where the kernel is not known to be positive semidefinite: "sigmoid", a function, a given matrix.
 
     Examples
     --------

@@ -262,7 +262,7 @@ class BasisExpansion(TransformerMixin, Declared):
         Returns
         -------
         array of str objects
-            One name a feature.
+            One name per feature.
         """
         check_is_fitted(self)
         columns = _check_feature_names_in(self, input_features)

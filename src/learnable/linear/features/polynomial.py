@@ -216,7 +216,7 @@ class PolynomialFeatures(TransformerMixin, Declared):
         Returns
         -------
         array of str objects
-            One name a column.
+            One name per column.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)

@@ -129,7 +129,7 @@ class LogisticRegressionCV(ChoosingModel, LogisticRegression):
     l1_ratio = 0.0
     warm_start = False
     _scores_by_scorer = True
-    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}  # the scorer asks for it, or nobody
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}  # only the scorer may ask for it
 
     def _get_scorer(self) -> Any:
         from sklearn.metrics import get_scorer

@@ -329,7 +329,7 @@ def _curvature(task: JointTask, D: Array, stop: Callable[[], bool] = never) -> A
     root = D / np.sqrt(total)[:, None]
     tile = max(1, _TILE // (K * p))
     flag = StopFlag()
-    caller = threading.get_ident()  # who alone asks: callbacks are not for several threads
+    caller = threading.get_ident()  # only this thread calls the callbacks
 
     def statistic(block: Block) -> Array:
         rows = np.flatnonzero(kept[block.start : block.start + block.X.shape[0]])

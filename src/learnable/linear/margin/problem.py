@@ -15,7 +15,7 @@ Crammer and Singer's joint problem of all classes, its dual, and the gap between
 
     D(α) = −½ ‖U(α)‖² − Σᵢ Σ_{k≠yᵢ} αᵢₖ,     U(α) = Σᵢ (bias, xᵢ) ⊗ αᵢ,     Σₖ αᵢₖ = 0,   αᵢₖ ≤ cᵢ 1[k = yᵢ]
 
-One simplex a row, and no constraint ties the rows together, so that every α is soon made feasible.
+One simplex per row, and no constraint ties the rows together, so that every α is soon made feasible.
 """
 
 from __future__ import annotations

@@ -362,7 +362,7 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.y_shape:
             name = type(self).__name__
-            raise DataError(f"{name}: y must have two dimensions, one column a task; use {name[9:]} for one target.")
+            raise DataError(f"{name}: y must have two dimensions, one column per task; use {name[9:]} for one target.")
         if self.l1_ratio == 0:
             return self._fit_smooth(table)
         start = previous_coefficients(self, run, table)

@@ -408,7 +408,7 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
                 mean[number, alphas] = errors[np.ix_(alphas, folds)].mean(axis=1)
         best = int(np.argmin(mean.min(axis=1)))
         if np.isinf(mean[best, 1:]).all() and mean.shape[1] > 1:
-            return best, mean.shape[1] // 2  # nothing is known beyond the largest penalty, at which every path begins
+            return best, mean.shape[1] // 2  # no path begins beyond the largest penalty
         if self.rule == "min":
             return best, int(np.argmin(mean[best]))
         alphas, folds = _reached(mse[best])

@@ -112,7 +112,7 @@ class BestSubsetClassifier(LinearClassifierModel):
             start = trees[-1].chosen
         self._keep(loss, trees, centre, np.arange(low, low + len(trees)))
         value = max(gap_of(tree, loss.scale) for tree in trees)
-        if len(trees) <= high - low:  # nothing is known of the sizes that were not reached
+        if len(trees) <= high - low:  # some sizes were not reached
             value = float(np.inf)
         return Certificate("gap", value, self.tol, value, max(1, sum(tree.nodes for tree in trees)))
 

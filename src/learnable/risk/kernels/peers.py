@@ -80,7 +80,7 @@ class PeerInterface:
 
     @property
     def bounds(self) -> Array:
-        """Logarithms of the bounds of θ, of shape (p, 2); those that nobody stated hold the value as it is."""
+        """Logarithms of the bounds of θ, of shape (p, 2); where no bounds were given, both equal the value."""
         rows: list[Any] = []
         for one in self._parameters():
             if isinstance(one.bounds, str):

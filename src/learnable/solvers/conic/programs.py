@@ -283,7 +283,7 @@ def _rows(name: str, side: str, M: Any, right: Any, n: int) -> tuple[Any, Array]
     vector = _vector(side, right)
     if matrix.shape[0] != len(vector):
         raise DataError(
-            f"QuadraticProgram: {side} must have {matrix.shape[0]} entries, one a row of {name}; got {len(vector)}."
+            f"QuadraticProgram: {side} must have {matrix.shape[0]} entries, one per row of {name}; got {len(vector)}."
         )
     return matrix, vector
 

@@ -87,7 +87,7 @@ def lbfgs(
     while now.measure > tol and n_iter < max_iter:
         step = -_two_loop(now.gradient, pairs, inverse_hessian)
         if n_iter == 0 and inverse_hessian is None:
-            step /= max(1.0, float(np.linalg.norm(step)))  # nothing is known of the scale yet
+            step /= max(1.0, float(np.linalg.norm(step)))  # the scale is not known yet
         taken = _wolfe_search(problem, x, now, step)
         if taken is None:
             if not pairs:
@@ -209,7 +209,7 @@ def nonlinear_cg(
             steepest = True
             slope = float(now.gradient @ direction)
         if length == 0.0:
-            length = 1.0 / max(1.0, float(np.linalg.norm(now.gradient)))  # nothing is known of the scale yet
+            length = 1.0 / max(1.0, float(np.linalg.norm(now.gradient)))  # the scale is not known yet
         taken = _cg_search(problem, x, now, direction, slope, length)
         if taken is None:
             if steepest:

@@ -293,7 +293,7 @@ def _read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> PruningRows:
     if len(codes) != table.shape[0]:
         raise DataError(
             f"prune: X and y have inconsistent numbers of samples: X has {table.shape[0]} rows, y has {len(codes)}. "
-            "Pass one target a row."
+            "Pass one target per row."
         )
     known = {label: code for code, label in enumerate(model.classes_.tolist())}
     lookup = np.array([known.get(label, -1) for label in labels.tolist()], dtype=np.int64)

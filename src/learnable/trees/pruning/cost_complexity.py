@@ -65,7 +65,7 @@ def node_costs(tree: Trees, cost: Any = "impurity", n_outputs: int = 1) -> Array
         return share * tree.impurity
     costs = np.ascontiguousarray(cost, dtype=np.float64)
     if costs.shape != (tree.n_nodes,) or not np.isfinite(costs).all():
-        raise ParameterError(f"node_costs: cost must be {tree.n_nodes} finite numbers, one a node.")
+        raise ParameterError(f"node_costs: cost must be {tree.n_nodes} finite numbers, one per node.")
     return costs
 
 
