@@ -357,6 +357,12 @@ def _scan_columns(part: Part, start: int) -> Scan:
     return Scan(int(checksum), int(bad))
 
 
+def joined_lists(a: list[Any], b: list[Any]) -> list[Any]:
+    """Append b to a and return it: the merge of sums that are lists."""
+    a.extend(b)
+    return a
+
+
 def merge_scans(a: Scan, b: Scan) -> Scan:
     """Return the scan of two runs of rows together."""
     return Scan((a.checksum + b.checksum) % 2**64, a.bad_rows + b.bad_rows)

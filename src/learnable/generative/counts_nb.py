@@ -26,6 +26,7 @@ from ..probability.conjugate.dirichlet_multinomial import BetaBinomial, Dirichle
 from ..solvers.systems.moments import add_in_place
 from ._kernels import add_exceeding, add_rows, add_sparse_rows, sparse_scores
 from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_rows, weights_of
+from .moments import add_each
 
 Array = NDArray[np.float64]
 
@@ -326,7 +327,7 @@ class BernoulliNB(CountsNB):
             check = partial(_require_binary, owner)
             map_reduce(blocks, check, lambda a, b: None, n_jobs=self.n_jobs)
         work = partial(_exceeding_sums, n_classes=n_classes, threshold=self._threshold)
-        return map_reduce(blocks, work, _add_tables, n_jobs=self.n_jobs)
+        return map_reduce(blocks, work, add_each, n_jobs=self.n_jobs)
 
     def _merge(self, a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(x + y for x, y in zip(a, b, strict=True))
@@ -415,9 +416,3 @@ def _exceeding_sums(block: Block, n_classes: int, threshold: float) -> tuple[Arr
     add_exceeding(block.X, codes_of(block), w, threshold, present, gaps)
     count = np.bincount(block.y, w, n_classes).astype(np.float64)  # type: ignore[arg-type]
     return count, present, count[:, None] - gaps
-
-
-def _add_tables(a: Any, b: Any) -> Any:
-    for mine, other in zip(a, b, strict=True):
-        mine += other
-    return a

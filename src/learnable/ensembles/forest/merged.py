@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import DataError
 from ...core.estimator import Run
-from ...data.blocks import map_reduce
+from ...data.blocks import joined_lists, map_reduce
 from ...data.dask_blocks import Reader, current_client, run_on_partitions
 from ...data.dask_tasks import RETRIES, result_of
 from ...trees.criteria import CLASSES, PAIRS, TWO, Target
@@ -98,7 +98,7 @@ class MergedForest:
         self.forest = forest
         self.blocks = blocks
         self.client = current_client()
-        pieces = map_reduce(blocks, targets_of, _chain)
+        pieces = map_reduce(blocks, targets_of, joined_lists)
         y = np.concatenate([own for own, _ in pieces])
         weight = None if pieces[0][1] is None else np.concatenate([own for _, own in pieces])
         self.table: Any = Gathered(y, weight, classes, blocks.n_columns)
@@ -246,12 +246,12 @@ def _without_rows(target: Target, whole: float) -> Target:
 def _find_bins(blocks: Any, max_bins: int) -> BinTable:
     """Return the bins that `Columns.build` finds for the table in memory."""
     blocks.scanned()  # from then on blocks know where they begin
-    ends: list[Ends] = map_reduce(blocks, ends_of, _chain)
+    ends: list[Ends] = map_reduce(blocks, ends_of, joined_lists)
     present = [own.present for own in ends]
     counted = accumulate(present, initial=np.zeros_like(present[0]))
     before = {own.start: seen for own, seen in zip(ends, counted, strict=False)}
     steps = np.array([sample_step(int(count)) for count in np.sum(present, axis=0)], np.int64)
-    pieces: list[list[Array]] = map_reduce(blocks, partial(sample_of, before=before, steps=steps), _chain)
+    pieces: list[list[Array]] = map_reduce(blocks, partial(sample_of, before=before, steps=steps), joined_lists)
     least = np.min([own.low for own in ends], axis=0)
     most = np.max([own.high for own in ends], axis=0)
     low, high = [], []
@@ -283,8 +283,3 @@ def _out_of_bag(
 
 def _call(work: Any, part: Any, number: int) -> Any:
     return work(part, number)
-
-
-def _chain(a: list[Any], b: list[Any]) -> list[Any]:
-    a.extend(b)
-    return a
