@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, optional, param, tags
+from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, fitted, optional, param, tags
 from ..core.errors import DataError
 from ..core.estimator import Certificate
 from ..core.loaded import is_array, law
@@ -113,6 +113,9 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
         "check for degenerate data"
     )
+    weights_: Array = fitted("(n_components,)", "Shares of the components.", kind="f8", low=0.0, high=1.0)
+    means_: Array = fitted("(n_components, n_features)", "μ.", kind="f8")
+    _sizes = ("n_components",)
     _tags = tags(allow_nan=True)
 
     def _fit(self, table: Table, run: Any) -> Certificate:
@@ -208,11 +211,6 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         self.precisions_, self.precisions_cholesky_ = found
 
     _laws = (
-        law("{owner}: weights_ must be finite", lambda m: is_array(m.weights_, (m.n_components,), finite=True)),
-        law(
-            "{owner}: means_ must be a finite float64 array, one row per component",
-            lambda m: is_array(m.means_, (m.n_components, m.n_features_in_), finite=True),
-        ),
         law(
             "{owner}: covariances_ must be a finite float64 array of the shape of {model.covariance_type}",
             lambda m: is_array(

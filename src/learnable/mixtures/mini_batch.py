@@ -24,10 +24,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Number, check_parameters, optional, param
+from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Number, check_parameters, fitted, optional, param
 from ..core.errors import DataError
 from ..core.estimator import Certificate, never
-from ..core.loaded import law
 from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
@@ -108,6 +107,7 @@ class MiniBatchKMeans(CentreModel):
         "A centre that won less than this share of what the most successful one won is put elsewhere.",
         default=0.01,
     )
+    counts_: Array = fitted("(n_clusters,)", "Weight of the rows that each centre has won.")
 
     _door = staticmethod(door(target="none"))
     _remedy = "raise batch_size or max_no_improvement, or use KMeans"
@@ -260,13 +260,6 @@ class MiniBatchKMeans(CentreModel):
                 narrator.end(step, "lack of improvement in inertia")
                 break
         walk.inertia = inertia
-
-    _laws = (
-        law(
-            "{owner}: counts_ must be a finite number for each cluster",
-            lambda model: model.counts_.shape == (model.n_clusters,) and np.isfinite(model.counts_).all(),
-        ),
-    )
 
 
 @dataclass

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, multigammaln
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import ArrayLike, Number, Options, optional, param
+from ..core.declare import ArrayLike, Number, Options, fitted, optional, param
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate
 from ..core.loaded import is_array, law
@@ -127,6 +127,12 @@ class VariationalGaussianMixture(MixtureBase):
         VERBOSE, "1 prints the starts and every `verbose_interval` steps, 2 their time and rise, too.", default=0
     )
     verbose_interval: int = param(Number(low=1, integer=True), "Steps between two lines that are printed.", default=10)
+    weights_: Array = fitted("(n_components,)", "Shares of the components.", kind="f8")
+    counts_: Array = fitted("(n_components,)", "Rows of each component.", kind="f8")
+    means_: Array = fitted("(n_components, n_features)", "m.", kind="f8")
+    mean_precision_: Array = fitted("(n_components,)", "β.", kind="f8")
+    mean_prior_: Array = fitted("(n_features,)", "m₀.", kind="f8")
+    _sizes = ("n_components",)
 
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter or tol"
@@ -300,19 +306,6 @@ class VariationalGaussianMixture(MixtureBase):
         self.precisions_, self.precisions_cholesky_ = found
 
     _laws = (
-        law(
-            "{owner}: weights_, counts_ and mean_precision_ must be finite float64 numbers, one per component",
-            lambda m: all(
-                is_array(array, (m.n_components,), finite=True) for array in (m.weights_, m.counts_, m.mean_precision_)
-            ),
-        ),
-        law(
-            "{owner}: means_ and mean_prior_ must be finite float64 arrays of one number per column",
-            lambda m: (
-                is_array(m.means_, (m.n_components, m.n_features_in_), finite=True)
-                and is_array(m.mean_prior_, (m.n_features_in_,), finite=True)
-            ),
-        ),
         law(
             "{owner}: covariances_ must be a finite float64 array of the shape of {model.covariance_type}",
             lambda m: is_array(
