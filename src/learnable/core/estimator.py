@@ -195,7 +195,7 @@ class StopFlag:
 
     @property
     def raised(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether the fit was asked to stop."""
         return bool(self.array[0])
 
 
@@ -249,7 +249,7 @@ class Run:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the deadline has passed; whoever asks then has to stop."""
+        """Whether the deadline has passed; the caller then has to stop."""
         passed = self._deadline is not None and time.perf_counter() > self._deadline
         self.told_to_stop |= passed
         return passed
@@ -260,7 +260,7 @@ class Run:
         return None if self._deadline is None else self._deadline - time.perf_counter()
 
     def should_stop(self) -> bool:
-        """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""
+        """Tell whether the time is up or the flag is raised, for loops inside an iteration."""
         return self.flag.raised or self.out_of_time
 
     @property

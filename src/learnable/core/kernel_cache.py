@@ -339,7 +339,7 @@ def _places(machine: tuple[str, str, str]) -> Iterator[tuple[str, Traversable, s
     folder = user_folder()
     if _is_mine(folder):
         yield "cached", folder, _processor(machine)
-    if config.CPU_NAME is None and config.CPU_FEATURES is None:  # else somebody wants code for another processor
+    if config.CPU_NAME is None and config.CPU_FEATURES is None:  # otherwise code for another processor is wanted
         for level in levels_here():
             shipped = shipped_folder(level)
             if is_safe(shipped):

@@ -68,7 +68,7 @@ def check_laws(model: Any) -> None:
 def _holds(one: Law, model: Any) -> bool:
     try:
         return bool(one.holds(model))
-    except ModelFileError:  # in words of its own
+    except ModelFileError:  # it has its own message
         raise
     except (LearnableError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return False

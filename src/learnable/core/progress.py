@@ -7,7 +7,7 @@ seconds. The fit itself stores two numbers per step and does nothing else: a dae
 second and draws. So a fit of a millisecond pays for one look at a few flags, and no result can depend on the line.
 
 Whether a fit is part of something larger (a search, a cross-validation, an ensemble of other models) is read off the
-call stack, once, after the two seconds: whoever called the fit need not know of progress.
+call stack, once, after the two seconds: the caller of the fit need not know of progress.
 """
 
 from __future__ import annotations

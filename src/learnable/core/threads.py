@@ -308,7 +308,7 @@ class _OrderedLine(Generic[R]):
         self.error: BaseException | None = None
 
     def help(self) -> None:
-        """Do tasks until there are none, or somebody failed."""
+        """Do tasks until there are none, or one has failed."""
         while self._do_one(wait=True):
             pass
 
@@ -386,7 +386,7 @@ class _Workers:
         while len(self._queues) < count:
             jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
             try:
-                Background(partial(_serve, jobs), daemon=True)  # whoever gives them work waits for its end
+                Background(partial(_serve, jobs), daemon=True)  # the caller that gives them work waits for its end
             except RuntimeError:  # the system has no more threads: those that run are enough
                 break
             self._queues.append(jobs)
@@ -432,7 +432,7 @@ class _Shift(Generic[R]):
         self.done = threading.Event()
 
     def work(self) -> None:
-        """Take tasks until there are none, somebody failed or the stop flag is raised."""
+        """Take tasks until there are none, one has failed or the stop flag is raised."""
         number = -1
         try:
             while not (self.failures or self.stop[0]) and (number := next(self.numbers)) < self.count:

@@ -61,7 +61,7 @@ class MappedArrays:
         self.close()
 
     def close(self) -> None:
-        """End the watch over resident pages; arrays stay valid as long as somebody has them."""
+        """End the watch over resident pages; arrays stay valid as long as they are referenced."""
         self._closed.set()
         if self._watcher is not None:
             self._watcher.wait()

@@ -90,7 +90,7 @@ class FileBlocks(ExternalBlocks):
 
     @property
     def has_weights(self) -> bool:
-        """Whether rows may be left out for want of weight."""
+        """Whether rows may be left out because their weight is zero."""
         return not isinstance(self.convert, ArrowRows) or self.convert.weight is not None
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:

@@ -1,6 +1,6 @@
 """`to_onnx`: a fitted model as an ONNX file, which runs without Python.
 
-The extra `onnx` brings the package that writes the file; whoever reads it needs an ONNX runtime alone.
+The extra `onnx` brings the package that writes the file; reading it needs only an ONNX runtime.
 """
 
 from __future__ import annotations

@@ -316,7 +316,7 @@ _LARGEST = 1e12  # of γ‖x − x̄‖²: beyond, differences of squares have l
 
 
 class OutOfTimeError(Exception):
-    """Raised inside a long product that somebody asked to stop."""
+    """Raised inside a long product that was asked to stop."""
 
 
 class GaussianProducts:

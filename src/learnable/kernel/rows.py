@@ -358,7 +358,7 @@ class AnyRows(_Float64Rows):
         return self.kernel.diagonal(self.X)
 
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
-        """Return the one task that computes these rows: a function of somebody else may not run on two threads."""
+        """Return the one task that computes these rows: a foreign function may not be safe on two threads."""
 
         def task(number: int) -> None:
             store[slots] = self.kernel(self.X[rows], self.X)

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import hook
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.estimator import Certificate, Run
 from ..core.threads import one_thread_blas
@@ -36,6 +35,7 @@ from ..solvers.lab.first_order import Adam, Momentum, Nesterov, Rescale
 from ..solvers.lab.steps import Constant, CosineDecay, OneCycle
 from ..solvers.smooth.quasi_newton import lbfgs
 from .heads import Head
+from .layers.base import Layer
 from .network import Network, row_blocks
 from .objective import NetworkObjective
 from .parameters import NetworkParameters
@@ -71,9 +71,15 @@ class NetworkModel(NetworkParameters):
 
     # What a model states -------------------------------------------------------------------------------------------
 
-    _layers = hook("(settings, n_inputs, n_outputs) → list[Layer]")
-    _head = hook("() → Head")
-    _score_of = hook("(z, y, weight) → float: Return the validation score of scores z: accuracy, or R².")
+    def _layers(self, settings: SimpleNamespace, n_inputs: int, n_outputs: int) -> list[Layer]:
+        raise TypeError(f"{type(self).__name__} does not define _layers")
+
+    def _head(self) -> Head:
+        raise TypeError(f"{type(self).__name__} does not define _head")
+
+    def _score_of(self, z: Array, y: Array, weight: Array | None) -> float:
+        """Return the validation score of scores z: accuracy, or R²."""
+        raise TypeError(f"{type(self).__name__} does not define _score_of")
 
     # Fitting -------------------------------------------------------------------------------------------------------
 
@@ -394,8 +400,11 @@ class NetworkModel(NetworkParameters):
         held[_spread_over_classes(data.y, wanted, rng)] = True
         return data.part(~held), data.part(held)
 
-    _given_validation = hook("(X_val, y_val, settings) → Data")
-    _prepare = hook("(table, settings) → Data")
+    def _given_validation(self, X_val: Any, y_val: Any, settings: SimpleNamespace) -> Data:
+        raise TypeError(f"{type(self).__name__} does not define _given_validation")
+
+    def _prepare(self, table: Table, settings: SimpleNamespace) -> Data:
+        raise TypeError(f"{type(self).__name__} does not define _prepare")
 
     def _check_same_shape(self, previous: Any, data: Data, settings: SimpleNamespace) -> None:
         owner = type(self).__name__

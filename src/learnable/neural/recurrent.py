@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Number, Options, check_parameters, fitted, hook, optional, param
+from ..core.declare import Number, Options, check_parameters, fitted, optional, param
 from ..core.errors import DataError, ModelFileError, ParameterError
 from ..core.threads import one_thread_blas
 from ..data.blocks import map_reduce
@@ -108,7 +108,8 @@ class _Recurrences(NetworkModel):
             self.__dict__.pop("_ends", None)
             self.__dict__.pop("_step_classes", None)
 
-    _cell = hook("(settings) → Layer")
+    def _cell(self, settings: SimpleNamespace) -> Layer:
+        raise TypeError(f"{type(self).__name__} does not define _cell")
 
     def _layers(self, settings: SimpleNamespace, n_inputs: int, n_outputs: int) -> list[Layer]:
         layers: list[Layer] = []

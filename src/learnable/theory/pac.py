@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ..core.declare import Number, check_parameters, hook
+from ..core.declare import Number, check_parameters
 from ..core.errors import DataError, ParameterError
 from .concentration.base import COUNT, LEVEL, POSITIVE
 from .vc.counting import log_sauer
@@ -106,8 +106,11 @@ class Learner:
         """Return the hypothesis in words of logic."""
         raise TypeError(f"{type(self).__name__} does not define formula")
 
-    _learn = hook("(X, y) → None")
-    _evaluate = hook("(X) → Bits")
+    def _learn(self, X: Bits, y: Bits) -> None:
+        raise TypeError(f"{type(self).__name__} does not define _learn")
+
+    def _evaluate(self, X: Bits) -> Bits:
+        raise TypeError(f"{type(self).__name__} does not define _evaluate")
 
 
 @dataclass

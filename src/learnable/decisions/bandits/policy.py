@@ -227,7 +227,7 @@ class Policy(Loadable):
                 raise DataError(
                     f"{type(self).__name__}: decision {id} played arm {int(pending[hits[0], 1])}, not arm {arm}."
                 )
-        if len(hits) == 0:  # a reward of an arm that somebody else played
+        if len(hits) == 0:  # a reward of an arm that this policy did not play
             return 1.0
         chance = float(pending[hits[0], 2])
         self.state["pending"] = np.delete(pending, hits, axis=0)

@@ -437,7 +437,7 @@ def in_container(X: Any, container: Any) -> Any:
 
 
 def check_sparse(owner: str, X: Any) -> None:
-    """Raise DataError if a sparse X is damaged: whoever takes rows of it reads what its indices say, unchecked."""
+    """Raise DataError if a sparse X is damaged: taking rows of it follows its indices unchecked."""
     if sp.issparse(X):
         as_csr(owner, X)
 

@@ -101,7 +101,7 @@ class Server:
 
     def _knock(self, asked: threading.Event) -> None:
         """Start a process that does nothing: it is up once the server has imported everything."""
-        with contextlib.suppress(OSError, EOFError, RuntimeError):  # whoever runs a job meets the same error, and tells
+        with contextlib.suppress(OSError, EOFError, RuntimeError):  # running a job meets the same error, and reports it
             process = self._context.Process(target=stand_by, args=(_Signal(asked),))
             process.start()
             process.join()
@@ -285,7 +285,7 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 def stand_by(nothing: Any = None) -> None:
-    """Do nothing: whoever could start this can start a job."""
+    """Do nothing: a process that could start this can start a job."""
 
 
 def serve(pipe: Any, payload: bytes) -> None:
@@ -444,7 +444,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def remove_all() -> None:
-    """Remove all folders in use: for whoever ends the process without leaving its blocks."""
+    """Remove all folders in use, when the process ends without leaving its blocks."""
     for folder in list(_open):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -206,7 +206,7 @@ def random_starts(owner: str, kernel: Kernel, bounds: Array, count: int, random_
 
 
 def warn_at_bounds(kernel: Kernel) -> None:
-    """Warn, as scikit-learn does, of hyperparameters that a search left at a bound that somebody stated."""
+    """Warn, as scikit-learn does, of hyperparameters that a search left at a given bound."""
     for one in kernel._parameters():
         if isinstance(one.bounds, str) or not one.stated:
             continue

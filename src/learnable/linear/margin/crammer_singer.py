@@ -102,7 +102,7 @@ def _solve_in_row_space(task: JointTask, limits: dict[str, object]) -> DualPair:
 
 
 _FIRST_PASSES = 6  # before anybody knows which variables will be at a bound
-_PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that was in vain
+_PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that did not help
 _EVERYBODY = 4  # every so many passes visit all rows
 _STEPS = 30  # of conjugate gradients
 _RESIDUAL = 0.03  # relative residual at which conjugate gradients stop

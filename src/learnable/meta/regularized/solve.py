@@ -428,7 +428,7 @@ def _refuse_small_ball(problem: Problem, rest: _Rest, tau: float) -> None:
 def _roomy_risk(problem: Problem, most: float, kappa: float, max_iter: int, progress: Progress) -> Array:
     """Return a point with R < κ: Tikhonov's with a λ that is small enough; raise ParameterError if none is.
 
-    Where R stays above κ, the dual point of the last λ proves that whoever reaches κ has a penalty above (D − κ)/λ.
+    Where R stays above κ, the dual point of the last λ proves that reaching κ takes a penalty above (D − κ)/λ.
     """
     strength = problem.spread
     start = np.zeros((problem.shape[0] + 1, problem.shape[1]))

@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...core.declare import hook
 from ...core.errors import ParameterError
 from .. import _kernels as kernels
 from .. import _recurrent_kernels as steps
@@ -82,7 +81,9 @@ class OverTime(Layer):
         cache.updates = self._updates(cache, bench)
         return cache
 
-    _updates = hook("(cache, bench) → list[tuple[Any, ...]]: Return the arguments of the compiled step at every time.")
+    def _updates(self, cache: Cache, bench: Bench) -> list[tuple[Any, ...]]:
+        """Return the arguments of the compiled step at every time."""
+        raise TypeError(f"{type(self).__name__} does not define _updates")
 
     _step: ClassVar[Any]
 
@@ -135,7 +136,9 @@ class OverTime(Layer):
     def _cut(self, cache: Cache) -> None:
         cache.dh[:] = 0.0
 
-    _back = hook("(grad, t, cache) → Array: Write the gradients of step t; return those that go on by Wh.")
+    def _back(self, grad: Array, t: int, cache: Cache) -> Array:
+        """Write the gradients of step t; return those that go on by Wh."""
+        raise TypeError(f"{type(self).__name__} does not define _back")
 
     def _recurrent_gradient(self, cache: Cache) -> Array:
         return as_rows(cache.d_pre)

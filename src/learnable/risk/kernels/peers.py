@@ -29,7 +29,7 @@ class Parameter(NamedTuple):
     name: str
     value: Any  #: a number or an array of one dimension
     bounds: Any  #: (n_elements, 2) array, or "fixed"
-    stated: bool  #: whether somebody gave these bounds
+    stated: bool  #: whether these bounds were given
 
 
 class PeerInterface:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ...core.declare import Number, check_parameters, hook
+from ...core.declare import Number, check_parameters
 from ...core.errors import DataError, ParameterError
 
 Array = NDArray[np.float64]
@@ -109,8 +109,11 @@ class Inequality:
     def _check_sample(self, x: Array) -> tuple[Check, ...]:
         return ()
 
-    _one_sided = hook("(t) → float")
-    _radius = hook("(delta) → float")
+    def _one_sided(self, t: float) -> float:
+        raise TypeError(f"{type(self).__name__} does not define _one_sided")
+
+    def _radius(self, delta: float) -> float:
+        raise TypeError(f"{type(self).__name__} does not define _radius")
 
 
 def finite_sample(owner: str, sample: Any, what: str = "the sample") -> Array:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ...core.declare import check_parameters, hook
+from ...core.declare import check_parameters
 from ...core.errors import DataError, ParameterError
 from ..concentration.base import COUNT, Array
 from .counting import log_sauer, sauer
@@ -68,9 +68,9 @@ class SetClass:
         X = self._read(points)
         return bool(len(set(self._masks(X))) == 2 ** len(X))
 
-    _masks = hook(
-        "(X) → Iterable[int]: Yield labelings as integers, the i-th bit for the i-th point; repeats are allowed."
-    )
+    def _masks(self, X: Array) -> Iterable[int]:
+        """Yield labelings as integers, the i-th bit for the i-th point; repeats are allowed."""
+        raise TypeError(f"{type(self).__name__} does not define _masks")
 
     def _read(self, points: Any) -> Array:
         X = np.asarray(points, dtype=np.float64)

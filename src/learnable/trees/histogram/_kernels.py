@@ -38,7 +38,7 @@ _give_way = intrinsic("give_way")
 
 @lean_kernel
 def meet(meeting: Any, stop: Any, n_threads: Any, count: Any) -> bool:
-    """Wait until all threads have come to their meeting number `count` (1, 2, …); False: leave, somebody stopped."""
+    """Wait until all threads have come to their meeting number `count` (1, 2, …); return False if one stopped."""
     atomic_add(meeting, 0, 1)
     goal = n_threads * count
     turns = 0

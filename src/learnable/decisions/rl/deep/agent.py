@@ -144,7 +144,7 @@ class DeepAgent(Loadable):
             "random_state": optional(Number(low=0, integer=True)),
         }
 
-    # What everybody uses.
+    # What all agents use.
 
     def learn(
         self,
