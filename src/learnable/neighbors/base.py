@@ -18,8 +18,9 @@ from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import N_JOBS, Matches, Nothing, Number, Options, fitted, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
+from ..core.loaded import is_array, law
 from ..data.blocks import Block
 from ..data.door import Table, door, read_features
 from ._kernels import HAMMING
@@ -289,35 +290,47 @@ class NeighborsModel(Estimator):
             found = np.concatenate([scaled_norms(gap, metric.power) for gap in gaps])
             return found**2 if metric.name == "sqeuclidean" else found
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "rows_"):
-            raise ModelFileError("load: rows_ is missing.")
-        super()._check_loaded()
-        X = self.rows_
-        n = getattr(self, "n_samples_fit_", None)
-        if not (isinstance(X, np.ndarray) or (sp.issparse(X) and X.format == "csr")):
-            raise ModelFileError("load: rows_ is not a table of numbers.")
-        shape = (n, getattr(self, "n_features_in_", None))
-        if X.dtype not in (np.float64, np.float32) or X.shape != shape:
-            raise ModelFileError("load: rows_ must be a float array of shape (n_samples_fit_, n_features_in_).")
-        numbers = X.data if sp.issparse(X) else X
-        sound = np.isfinite(numbers) | (np.isnan(numbers) if self._takes_missing else False)
-        if 0 in X.shape or not sound.all():
-            raise ModelFileError("load: rows_ must hold finite numbers.")
-        if sp.issparse(X) and not _is_canonical(X):
-            raise ModelFileError("load: the columns of a sparse row of rows_ must ascend.")
-        weight = getattr(self, "row_weights_", None)
-        if weight is not None and not _are_numbers(weight, (n,), positive=True):
-            raise ModelFileError("load: row_weights_ must be positive float64 numbers, one per row.")
-        metric = getattr(self, "effective_metric_", None)
-        parameters = getattr(self, "effective_metric_params_", None)
-        expected = resolve_metric("load", self.metric, 2 if self.p is None else self.p, self.metric_params)
-        if not isinstance(parameters, dict) or metric != expected.name or set(parameters) != set(expected.parameters):
-            raise ModelFileError("load: effective_metric_ is not the metric that the parameters name.")
-        if not all(np.array_equal(parameters[key], value) for key, value in expected.parameters.items()):
-            raise ModelFileError("load: effective_metric_params_ are not those of the metric.")
-        if metric == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ModelFileError("load: precomputed distances must be a square table.")
+    _laws = (
+        law(
+            "rows_ is not a table of numbers",
+            lambda model: isinstance(model.rows_, np.ndarray) or model.rows_.format == "csr",
+        ),
+        law(
+            "rows_ must be a float array of shape (n_samples_fit_, n_features_in_)",
+            lambda model: (
+                model.rows_.dtype in (np.float64, np.float32)
+                and model.rows_.shape == (model.n_samples_fit_, model.n_features_in_)
+                and 0 not in model.rows_.shape
+            ),
+        ),
+        law(
+            "rows_ must hold finite numbers",
+            lambda model: _are_finite(
+                model.rows_.data if sp.issparse(model.rows_) else model.rows_, model._takes_missing
+            ),
+        ),
+        law(
+            "the columns of a sparse row of rows_ must ascend",
+            lambda model: not sp.issparse(model.rows_) or _is_canonical(model.rows_),
+        ),
+        law(
+            "row_weights_ must be positive float64 numbers, one per row",
+            lambda model: (
+                (weight := getattr(model, "row_weights_", None)) is None
+                or (is_array(weight, (model.n_samples_fit_,), finite=True) and (weight > 0).all())
+            ),
+        ),
+        law(
+            "effective_metric_ and effective_metric_params_ are not the metric that the parameters name",
+            lambda model: _is_metric(
+                resolve_metric("load", model.metric, 2 if model.p is None else model.p, model.metric_params), model
+            ),
+        ),
+        law(
+            "precomputed distances must be a square table",
+            lambda model: model.effective_metric_ != "precomputed" or model.rows_.shape[0] == model.rows_.shape[1],
+        ),
+    )
 
 
 def _in_memory(table: Table) -> tuple[Any, Any, Any]:
@@ -363,10 +376,16 @@ def _directions(X: Array) -> Array:
     return X
 
 
-def _are_numbers(values: Any, shape: tuple[Any, ...], positive: bool = False) -> bool:
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
-        return False
-    return bool(np.isfinite(values).all() and (not positive or (values > 0).all()))
+def _are_finite(numbers: Array, missing: bool) -> bool:
+    """Tell whether all numbers are finite, or NaN where a model takes missing values."""
+    return bool((np.isfinite(numbers) | (np.isnan(numbers) if missing else False)).all())
+
+
+def _is_metric(expected: Metric, model: Any) -> bool:
+    """Tell whether a model has this metric, with its parameters."""
+    known = model.effective_metric_params_
+    same_names = model.effective_metric_ == expected.name and known.keys() == expected.parameters.keys()
+    return same_names and all(np.array_equal(known[key], value) for key, value in expected.parameters.items())
 
 
 def _is_canonical(X: Any) -> bool:
