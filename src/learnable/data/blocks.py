@@ -23,10 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
-from ..core.estimator import StopFlag
+from ..core import DataError, StopFlag, one_thread_blas, ordered_map, resolve_n_jobs
 from ..core.jit import kernel, numba_is_loaded
-from ..core.threads import one_thread_blas, ordered_map, resolve_n_jobs
 
 S = TypeVar("S")
 B = TypeVar("B", covariant=True)

@@ -18,16 +18,12 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
-from ..core.threads import one_thread_blas
+from ..core import Array, DataError, NDArray, one_thread_blas
 from .arrays import as_array
 from .door import read_target, read_values
 from .encoder_read import Labels, is_missing
 from .sample import RowSample
-
-Array = NDArray[np.float64]
 
 FOLDS: Final = 5
 

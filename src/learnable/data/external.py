@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
-from ..core.estimator import StopFlag
+from ..core import DataError, StopFlag
 from .blocks import Block, Part, Scan, grid_rows, joined_lists, merge_scans, scan_block, whole_checksum
 
 S = TypeVar("S")

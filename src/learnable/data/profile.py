@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import Array, DataError, NDArray
 from .encoder_categories import Task, guess_task
 from .encoder_fit import is_free_text
 from .encoder_input import Columns, open_table, read_whole
@@ -253,7 +252,6 @@ def _plain(value: Any) -> Any:
 # target of each level, for a number the same in each of some bins, or the neighbour's target. A column whose rule is
 # almost perfect, while the rules of the others are not, is suspected to be made from the target.
 
-Array = NDArray[np.float64]
 
 Values = Array | Labels
 

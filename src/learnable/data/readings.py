@@ -22,12 +22,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import ParameterError
+from ..core import Array, NDArray, ParameterError
 from .encoder_read import Labels, is_missing, read_labels
-
-Array = NDArray[np.float64]
 
 DATES: Final = ("year-month-day", "day-month-year", "month-day-year")
 NUMBERS: Final = ("decimal point", "decimal comma")

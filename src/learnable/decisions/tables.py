@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ..core.errors import DataError, ParameterError
-
-Array = NDArray[Any]
+from ..core import AnyArray as Array
+from ..core import DataError, ParameterError
 
 LAKES = {
     "4x4": ("SFFF", "FHFH", "FFFH", "HFFG"),

@@ -23,16 +23,30 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 
-from ..core.certificate import Certificate
-from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional, param, tags
-from ..core.errors import DataError
-from ..core.estimator import Estimator, Run
-from ..core.loaded import is_array, is_labels, law
+from ..core import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    Run,
+    is_array,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.door import Table, door, read_features
 from ..data.rows import weight_keyword
 from ..data.sources import rowwise
@@ -50,8 +64,6 @@ from .weak_learners import seed_parts
 # A regressor is fitted to −g. A classifier, and the stump over all columns and thresholds, get the labels sign(−g)
 # and the weights |g|: of all h ∈ ±1 that they can return, the one of least weighted error has the largest −⟨g, h⟩.
 
-
-Array = NDArray[np.float64]
 
 #: A direction whose slope is this small against ‖g‖‖h‖ does not descend: sums are not more exact.
 NO_SLOPE = 1e-10

@@ -12,16 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck, flaw_of
-from ..core.errors import VerificationError
+from ..core import Array, NDArray, Recheck, VerificationError, flaw_of
 from ..data.checking import read_table
 from ..trees.verify import AGREE, Limits, Rules, TreeWalk, columns_of, leaves_of
 from ..trees.verify_scores import scores_for
 from .verify import drawn_rows
-
-Array = NDArray[np.float64]
 
 #: How far a sum of weights, computed in another order, may be from the record.
 ROUNDING = 1e-11

@@ -11,13 +11,11 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
-from ..core.checking import Recheck
+from ..core import AnyArray as Array
+from ..core import Recheck
 from .verify_adaboost import Rows, _are_best, column_of, read_rows
-
-Array = NDArray[Any]
 
 _NEAR = 1e-9  # relative distance at which two losses are the same
 _STEP = 1e-7  # relative distance to both sides of a step at which its slope is looked at

@@ -15,16 +15,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Options, fitted, param, tags
-from ..core.errors import DataError
-from ..core.estimator import Certificate, Estimator, Run
-from ..core.loaded import Loadable, is_array, is_labels, law
+from ..core import (
+    N_JOBS,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    Loadable,
+    Matches,
+    NDArray,
+    Nothing,
+    Options,
+    Run,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    param,
+    tags,
+)
 from ..data.rows import Sample, sample_door, take_rows
 from ..linear.logistic.regression import LogisticRegression
 from ..solvers.problem import Evaluation
@@ -47,8 +62,6 @@ from .conformal.base import CV, Rows, adopt_features, fit_copies, is_prefit, spl
 # Transforming classifier scores into accurate multiclass probability estimates, KDD 2002; C. Guo et al., On
 # calibration of modern neural networks, ICML 2017.
 
-
-Array = NDArray[np.float64]
 
 #: Relative gradient that the sigmoid and the temperature have to reach.
 TOLERANCE = 1e-8

@@ -13,17 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from ..core.declare import Number, Options, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import Array, DataError, NDArray, Number, Options, ParameterError, check_parameters
 from ..data.arrays import as_array, as_numbers
 from ..data.door import encode_classes, read_values, read_weight
 from ..plots.distributions import histogram
 from ..plots.markup import Markup, side_by_side
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

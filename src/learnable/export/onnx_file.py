@@ -12,9 +12,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import ParameterError
-from ..core.model_file import writing
-from ..core.registry import REGISTRY, registered_name
+from ..core import REGISTRY, ParameterError, registered_name, writing
 from .graph import Graph, finish
 from .linear import check_linear, linear_answer
 from .preparation import prepare

@@ -14,20 +14,33 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, ArrayLike, Number, Rule, check_parameters, fitted, optional, param, tags
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..core.loaded import is_labels, law
+from ..core import (
+    N_JOBS,
+    Array,
+    ArrayLike,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    ParameterError,
+    Rule,
+    Run,
+    check_parameters,
+    fitted,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.blocks import Block, Blocks, Part, Scan, map_reduce, scan, whole_checksum
 from ..data.door import Table, check_count, encode_classes, read_features, read_target, read_weight, take_named_columns
 from ..data.sources import NamedScore, rowwise
-
-Array = NDArray[np.float64]
 
 
 class UnsupportedError(ParameterError, NotImplementedError):

@@ -18,19 +18,27 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Number, fitted, optional, param, tags
-from ..core.errors import DataError, ParameterError
-from ..core.loaded import is_array, law
+from ..core import (
+    Array,
+    ArrayLike,
+    DataError,
+    NDArray,
+    Number,
+    ParameterError,
+    fitted,
+    is_array,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.blocks import Block, map_reduce
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import DirichletCategorical
 from ._kernels import add_categories, category_scores
 from .base import codes_of, log_or_minus_inf, score_rows, weights_of
 from .counts_nb import CountsNB, rounding_of
-
-Array = NDArray[np.float64]
 
 _MOST_CELLS = 2**27  # of all tables together: 1 GB
 _CATEGORIES = Number(low=1, integer=True)

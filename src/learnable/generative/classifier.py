@@ -13,15 +13,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .. import probability
-from ..core.declare import Matches, fitted, param
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate, Run
-from ..core.loaded import law
+from ..core import Array, Certificate, DataError, Matches, ParameterError, Run, fitted, law, param
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.door import Table, door
 from ..probability.base import Distribution, ExponentialFamily
@@ -30,8 +26,6 @@ from ..probability.multivariate_normal import MultivariateNormal
 from ..probability.normal import Normal
 from .base import PRIORS, TOLERANCE, DensityModel, check_priors, log_or_minus_inf, score_rows
 from .moments import class_moments, class_scatter
-
-Array = NDArray[np.float64]
 
 _KINDS = "a family of learnable.probability or its name, a distribution, a conjugate prior, an estimator of a density"
 

@@ -13,13 +13,22 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.declare import ArrayLike, Boolean, Number, fitted, optional, param, tags
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate
-from ..core.loaded import law
+from ..core import (
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    ParameterError,
+    fitted,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import BetaBinomial, DirichletMultinomial
@@ -27,8 +36,6 @@ from ..solvers.systems.moments import add_in_place
 from ._kernels import add_exceeding, add_rows, add_sparse_rows, sparse_scores
 from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_rows, weights_of
 from .moments import add_each
-
-Array = NDArray[np.float64]
 
 _LEAST_ALPHA = 1e-10  # scikit-learn's
 

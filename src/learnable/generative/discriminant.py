@@ -15,23 +15,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Number, Options, Rule, fitted, optional, param
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate, Run
-from ..core.loaded import law
-from ..core.threads import interruptible
+from ..core import (
+    N_JOBS,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Rule,
+    Run,
+    fitted,
+    interruptible,
+    law,
+    optional,
+    param,
+)
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..solvers.systems.moments import SINGLE_TOLERANCE
 from .base import CONSTANT, EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
 from .moments import ClassScatter, class_covariances, class_scatter, shrink, total_covariance
-
-Array = NDArray[np.float64]
 
 SHRINKAGE: Rule = Nothing() | Options("auto") | Number(low=0.0, high=1.0)
 

@@ -13,15 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..core.errors import DataError, ParameterError
+from ..core import Array, DataError, ParameterError
 from ..data.blocks import Block, map_reduce
 from ._kernels import add_moments, add_observed_moments
 from .base import EPS, codes_of, weights_of
-
-Array = NDArray[np.float64]
 
 FIRST_ROWS = 1024  # enough for provisional means
 

@@ -13,13 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular, svd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Boolean, Number, Options, fitted, param
-from ..core.estimator import Certificate, Run
-from ..core.loaded import is_array, law
+from ..core import Array, Boolean, Certificate, Number, Options, Run, fitted, is_array, law, param
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..data.sources import rowwise
@@ -27,8 +24,6 @@ from ..probability.multivariate_normal import MultivariateNormal
 from .base import PRIORS, TOLERANCE, DensityModel, RankError, log_or_minus_inf, score_rows
 from .discriminant import ESTIMATOR, SHRINKAGE, Boundary, boundary_between, class_number, read_priors, refuse_method
 from .moments import class_covariances, class_scatter
-
-Array = NDArray[np.float64]
 
 
 class QuadraticDiscriminantAnalysis(DensityModel):

@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import digamma
 from sklearn.base import clone
 
-from ..core.checking import Recheck, has_shapes, relative
-from ..core.errors import VerificationError
+from ..core import AnyArray as Array
+from ..core import Recheck, VerificationError, has_shapes, relative
 from ..data.checking import Rows, read_classes
-
-Array = NDArray[Any]
 
 #: Both values are rounding errors; the tolerance itself is how far they may lie apart.
 ROUNDING = 1e-9

@@ -24,8 +24,8 @@ from typing import Any, Final, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray
 from ..core.jit import intrinsic, kernel, strict_kernel
 from ..core.simd import exp
 from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial, Precomputed
@@ -127,7 +127,6 @@ def sparse_dots(data: Any, indices: Any, indptr: Any, columns: Any, rows_of: Any
                 line[rows_of[s]] += x * columns[s]
 
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Tasks = tuple[Callable[[int], None], int]
 

@@ -12,16 +12,14 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
+from ..core import AnyArray as Array
+from ..core import Recheck
 from ..data.checking import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
 from ..risk import kernels as known
 from ..risk.kernels.adopted import as_structures
 from .verify_kernels import values
-
-Array = NDArray[Any]
 
 _LOG_2PI = np.log(2 * np.pi)
 _SAME = 1e-8  # relative difference at which a stored factor is another one

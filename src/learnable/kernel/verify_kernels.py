@@ -7,18 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..core.errors import VerificationError
+from ..core import AnyArray as Array
+from ..core import VerificationError
 from ..data.checking import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.door import is_external
 from ..data.sources import named_columns
 from ..risk import kernels as known
 from ..risk.kernels import Kernel
 from ..risk.kernels.adopted import is_foreign
-
-Array = NDArray[Any]
 
 _BLOCK = 2**21  # numbers of a piece of the kernel matrix
 

@@ -13,17 +13,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray as Array
+from ..core import Recheck, VerificationError
 from ..data.checking import Rows, class_weights_of, fingerprint_of, plain_rows
 from ..data.door import is_external
 from ..linear.verify_glm import probabilities
 from ..risk.kernels import Kernel, Precomputed
 from .verify_kernels import Data, blocks_of_values, data_of, radius, stated_kernel
-
-Array = NDArray[Any]
 
 _ROUNDING = 2e-13  # what rounding may add to a relative residual
 

@@ -14,18 +14,15 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray as Array
+from ..core import Recheck, VerificationError
 from ..data.checking import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
 from ..risk.kernels import Kernel, as_kernel
 from ..risk.kernels.adopted import is_foreign
 from .verify_kernels import has_matrix, kernel_sums, kernel_values, largest_diagonal, stated_gamma
 from .verify_svm_state import dense, offset_agrees, sigmoids_agree, stored_state_agrees
-
-Array = NDArray[Any]
 
 _FACTORED = 2_000  # rows up to which the eigenvalues of a matrix that promises nothing are computed
 _SLACK = 1e-9  # share by which sums of multipliers may be off

@@ -17,13 +17,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from ..core.errors import VerificationError
+from ..core import AnyArray as Array
+from ..core import VerificationError
 from ..data.checking import Rows, class_weights_of
-
-Array = NDArray[Any]
 
 _FOLDS = 5  # of which each row's score comes from the one that has not seen it
 _LOG_ODDS = 1e-5  # by which log-odds may differ, relative to the largest

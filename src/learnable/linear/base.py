@@ -16,28 +16,31 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import (
+from ..core import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
+    Array,
     Boolean,
+    DataError,
+    Estimator,
     Matches,
+    NDArray,
     Nothing,
     Number,
     Options,
+    Run,
     fitted,
+    is_labels,
+    law,
     optional,
     param,
     tags,
 )
-from ..core.errors import DataError
-from ..core.estimator import Estimator, Run
-from ..core.loaded import is_labels, law
 from ..data.blocks import Blocks, Part
 from ..data.door import SMALLEST_ENTRY, Table, read_features
 from ..data.sources import NamedScore, rowwise
@@ -47,7 +50,6 @@ from ..solvers.systems.normal_equations import column_sums, iterative_fit, optim
 from ..solvers.systems.orthogonal import LinearFit
 from . import descent
 
-Array = NDArray[np.float64]
 Long = NDArray[np.longdouble]
 SUM_ROUNDING = 2.0**-51  # of a sum of products: two last digits
 FINEST_CLAIM = 1e-9  # tolerance below which rounding does not count against a claim

@@ -12,14 +12,11 @@ from math import lgamma
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray as Array
+from ..core import Recheck, VerificationError
 from ..data.checking import fingerprint_of, numbers_of, plain_rows, sound
 from ..data.sources import named_columns
-
-Array = NDArray[Any]
 
 _ROUNDING = 1e-13  # what rounding may add to a relative residual
 _EVIDENCE_ROUNDING = 1e-10  # what it may add to the logarithm of the evidence

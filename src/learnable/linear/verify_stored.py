@@ -15,14 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
+from ..core import AnyArray as Array
 from ..data.checking import Rows
-
-Array = NDArray[Any]
 
 _AGREEMENT = 1e-5  # of stored and recomputed sums; rounding is far below, a change that matters above
 _MOST_ENTRIES = 5e6  # of a table that is decomposed again

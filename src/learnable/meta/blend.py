@@ -16,19 +16,26 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.declare import Declared, Matches, check_parameters, fitted, optional, param
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate
-from ..core.loaded import law
+from ..core import (
+    Array,
+    Certificate,
+    DataError,
+    Declared,
+    Matches,
+    NDArray,
+    ParameterError,
+    check_parameters,
+    fitted,
+    law,
+    optional,
+    param,
+)
 from ..core.progress import shows_progress
 from ..data.door import require_target
-
-Array = NDArray[np.float64]
 
 #: |Σw − 1| of weights that are shares.
 TOLERANCE = 1e-9

@@ -27,10 +27,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import N_JOBS, Boolean, Matches, Number, fitted, optional, param
-from ..core.estimator import Run
-from ..core.loaded import law
+from ..core import N_JOBS, Boolean, Certificate, Matches, Number, Run, fitted, law, optional, param
 from ..data.blocks import map_reduce
 from .binary import is_routing, of_rows
 from .selectors import COUNT, CV, SCORING, TOLERANCE, Array, ColumnSelector, Given, Mask, Split, refuse_endless_scores

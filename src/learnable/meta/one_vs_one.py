@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Options, fitted, param
-from ..core.errors import DataError, ModelFileError
+from ..core import DataError, ModelFileError, Options, fitted, param
 from ..data.rows import ClassTable, read_rows, take_columns, take_rows
 from ..data.sources import rowwise
 from .binary import Array, BinaryReduction, Codes, Problem, confidence

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Boolean, Declared, Number, fitted, param
-from ..core.errors import ModelFileError
+from ..core import Boolean, Declared, ModelFileError, Number, fitted, param
 from ..data.rows import ClassTable, count_rows
 from ..data.sources import rowwise
 from .binary import Array, BinaryReduction, Codes, Problem, confidence, models_have

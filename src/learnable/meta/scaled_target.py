@@ -10,18 +10,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.declare import Declared, Matches, check_parameters, fitted, param
-from ..core.errors import DataError
-from ..core.estimator import Certificate
-from ..core.loaded import law
+from ..core import Array, Certificate, DataError, Declared, Matches, NDArray, check_parameters, fitted, law, param
 from ..data.door import read_target, read_values, require_target, take_named_columns
-
-Array = NDArray[np.float64]
 
 _MODEL = Matches(
     lambda value: hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type), "a regressor"

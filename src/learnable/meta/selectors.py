@@ -14,10 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core.certificate import Certificate
-from ..core.declare import Matches, Nothing, Number, fitted, param, tags
-from ..core.errors import DataError
-from ..core.estimator import Estimator
+from ..core import Certificate, DataError, Estimator, Matches, Nothing, Number, fitted, param, tags
 from ..data.arrays import as_csr
 from .binary import MODEL, is_routing
 

@@ -16,10 +16,20 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.declare import Declared, Matches, Number, check_parameters, fitted, optional, param
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate, Estimator
-from ..core.loaded import law
+from ..core import (
+    Certificate,
+    DataError,
+    Declared,
+    Estimator,
+    Matches,
+    Number,
+    ParameterError,
+    check_parameters,
+    fitted,
+    law,
+    optional,
+    param,
+)
 from ..data.door import is_dask, is_dask_frame, is_external, require_target, take_named_columns
 from ..data.encoder import TableEncoder, encode_external
 from ..data.encoder_categories import COMPONENTS

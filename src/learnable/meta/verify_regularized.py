@@ -17,15 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import entr, xlog1py, xlogy
 
-from ..core.checking import Recheck
+from ..core import AnyArray as Array
+from ..core import Recheck
 from ..data.checking import fingerprint_of, numbers_of, plain_rows, read_classes, sound
 from ..data.sources import named_columns
 from ..risk.kernels import as_kernel
-
-Array = NDArray[Any]
 
 _EQUAL = 1e-9  # relative difference up to which a stored number is the one recomputed
 _FEASIBLE = 1e-9  # relative violation of a constraint that rounding explains

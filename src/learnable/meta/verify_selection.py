@@ -11,17 +11,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 
-from ..core.checking import Recheck
-from ..core.registry import REGISTRY, registered_name
-from ..core.verification import verify
+from ..core import REGISTRY, Recheck, registered_name, verify
+from ..core import AnyArray as Array
 from ..data.checking import sound
-
-Array = NDArray[Any]
 
 _SAME = 1e-9  # relative distance at which two scores are the same
 

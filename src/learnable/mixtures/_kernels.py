@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray as Array
 from ..core.jit import ieee_kernel, kernel, lean_kernel
 from ..core.simd import add, exp, fma, larger, load, mul, spread, store, sub
-
-Array = NDArray[Any]
 
 _INFINITY: Final = np.int32(0x7F800000)  # its bits as a float32
 

@@ -5,31 +5,30 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import (
+from ..core import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
+    DataError,
+    Estimator,
     Number,
     Options,
+    ParameterError,
     fitted,
     param,
 )
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Estimator
+from ..core import AnyArray as Array
 from ..data.blocks import Blocks, Part
 from ..data.door import Table
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from .normals import normalise, whitening_factors
-
-Array = NDArray[Any]
 
 
 class MixtureBase(DensityMixin, Estimator):

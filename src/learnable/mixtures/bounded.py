@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray as Array
 from ..data.blocks import grid_rows, map_reduce
 from ._kernels import Motion, RowState, assign_rows, screen_rows, squares_to_own
 from .lloyd import FLOAT64, TILE, Farthest, Lloyd, extend_centres, gamma_of, nothing, tile_of, unit_of
-
-Array = NDArray[Any]
 
 _TILE_ROWS = 2**12  # rows of a tile, at most
 _SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart

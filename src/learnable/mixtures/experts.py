@@ -18,15 +18,27 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, param, tags
-from ..core.errors import DataError
-from ..core.estimator import Certificate, Estimator
-from ..core.loaded import is_array, law
+from ..core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Certificate,
+    DataError,
+    Estimator,
+    Number,
+    Options,
+    is_array,
+    law,
+    param,
+    tags,
+)
+from ..core import AnyArray as Array
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features, read_target, take_named_columns
 from ..data.sample import MOST_ROWS, stride_for
@@ -36,8 +48,6 @@ from ..solvers.em import em_in_time
 from .normals import normalise
 from .predictive import MixedNormal
 from .starts import check_enough_rows, responsibilities, seconds_left, table_moments
-
-Array = NDArray[Any]
 
 _NUMBERS = door(target="numeric", sparse=False)
 _CLASSES = door(target="classes", sparse=False)

@@ -24,14 +24,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray as Array
+from ..core import DataError, ParameterError
 from ..probability.multivariate_normal import MultivariateNormal
 from ..probability.normal import Normal
 from .normals import Mixture, NormalMixture, Prior, normalise, restrict
-
-Array = NDArray[Any]
 
 _CHUNK_ROWS = 2048  # rows of which all outer products are held at a time
 _LOSSLESS = 1e4  # rounding of ⟨η, t⟩ then stays below 1e-11

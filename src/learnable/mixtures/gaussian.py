@@ -15,12 +15,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, fitted, optional, param, tags
-from ..core.errors import DataError
-from ..core.estimator import Certificate
-from ..core.loaded import is_array, law
+from ..core import AnyArray as Array
+from ..core import (
+    ArrayLike,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    fitted,
+    is_array,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
@@ -37,8 +48,6 @@ from .starts import (
     seconds_left,
     start_mixture,
 )
-
-Array = NDArray[Any]
 
 KINDS = ("full", "tied", "diag", "spherical")
 

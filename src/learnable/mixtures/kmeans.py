@@ -21,11 +21,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.declare import (
+from ..core import (
     FLOATS,
     MAX_ITER,
     MAX_SECONDS,
@@ -33,16 +32,20 @@ from ..core.declare import (
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    LostRowsError,
     Matches,
     Number,
     Options,
+    ParameterError,
     fitted,
+    law,
     param,
     tags,
 )
-from ..core.errors import DataError, LostRowsError, ParameterError
-from ..core.estimator import Certificate, Estimator
-from ..core.loaded import law
+from ..core import AnyArray as Array
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
@@ -63,9 +66,6 @@ from .narration import VERBOSE, LloydNarrator
 from .oversampling import oversampled_start
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
 from .starts import check_enough_rows, random_rows, sample_rows
-
-Array = NDArray[Any]
-
 
 # What models with centres share: the nearest centre of a row, distances to all of them, and where a search starts.
 

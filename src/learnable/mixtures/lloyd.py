@@ -24,17 +24,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..core.estimator import never
+from ..core import AnyArray as Array
+from ..core import never
 from ..core.jit import kernel
 from ..data.blocks import Blocks, Part, grid_rows, map_reduce
 from ..neighbors.ranges import scaled_norms
 from ..solvers.em import em
 from ._kernels import RowState, Tile, assign_rows, lower_squares
-
-Array = NDArray[Any]
 
 _FLOAT32 = 2.0**-24  # relative rounding of one operation in float32
 FLOAT64 = 2.0**-53  # and in float64

@@ -20,8 +20,9 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray as Array
+from ..core import NDArray
 from ..core.jit import ieee_kernel
 from ..data.blocks import Block, map_reduce
 from ..data.memory import part_memory
@@ -30,7 +31,6 @@ from .bounded import BoundedLloyd
 from .lloyd import Farthest, far_rows, means_of_clusters
 from .spaces import Space
 
-Array = NDArray[Any]
 Limbs = NDArray[np.int64]
 
 _HIGH_BITS = 29  # of a row's number; fewer where so many rows would overflow 63 bits

@@ -19,21 +19,33 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Matches, Number, Options, param, tags
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate, Estimator
-from ..core.loaded import is_array, law
+from ..core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    Number,
+    Options,
+    ParameterError,
+    is_array,
+    law,
+    param,
+    tags,
+)
+from ..core import AnyArray as Array
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
 from ._kernels import Seats, seat_rows, try_candidates, weigh_candidate
 from .starts import check_enough_rows
-
-Array = NDArray[Any]
 
 _ALIKE = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
 _METRICS = (

@@ -22,12 +22,22 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Number, check_parameters, fitted, optional, param
-from ..core.errors import DataError
-from ..core.estimator import Certificate, never
-from ..core.threads import one_thread_blas
+from ..core import (
+    MAX_ITER,
+    TOLERANCE,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    check_parameters,
+    fitted,
+    never,
+    one_thread_blas,
+    optional,
+    param,
+)
+from ..core import AnyArray as Array
 from ..data.blocks import map_reduce
 from ..data.door import Table, door
 from ..meta.splits import as_generator
@@ -36,8 +46,6 @@ from .lloyd import nearest_centres, rows_of, sums_of_clusters
 from .narration import BatchNarrator
 from .spaces import Space, float_type, rounding_of_inertia, space_of
 from .starts import check_enough_rows, sample_rows
-
-Array = NDArray[Any]
 
 #: What batches may leave to chance: the share by which one step of Lloyd's algorithm may still lower J.
 NOISE = 0.05

@@ -16,13 +16,24 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import probability
-from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate
+from ..core import (
+    MAX_ITER,
+    TOLERANCE,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    ModelFileError,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    param,
+)
+from ..core import AnyArray as Array
 from ..data.blocks import Blocks, Part, add_each, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
@@ -35,8 +46,6 @@ from ..solvers.problem import Evaluation, Moment
 from .base import InformationCriteria, MixtureBase
 from .families import FamilyMixture, Members, NormalFamily, as_events, chunks, log_joint
 from .starts import check_enough_rows, responsibilities, sample_rows, seconds_left, table_moments
-
-Array = NDArray[Any]
 
 #: Parameters of one member, where they are fewer than the entries of t(x); d is the number of columns.
 _FREE = {

@@ -9,12 +9,9 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import Boolean, Number
-from ..core.estimator import Progress
-
-Array = NDArray[Any]
+from ..core import AnyArray as Array
+from ..core import Boolean, Number, Progress
 
 VERBOSE = Boolean() | Number(low=0, integer=True)
 

@@ -25,9 +25,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import AnyArray as Array
+from ..core import DataError
 from ._kernels import (
     add_moments,
     add_moments_diagonal,
@@ -36,8 +36,6 @@ from ._kernels import (
     log_normals_diagonal,
     normalise_columns,
 )
-
-Array = NDArray[Any]
 
 _CHUNK_ROWS = 2080  # no power of two, which would put one row of all components in the same place of the cache
 

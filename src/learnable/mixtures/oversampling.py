@@ -22,13 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from ..core import AnyArray as Array
 from ..data.blocks import map_reduce, odd_numbers
 from .lloyd import plus_plus
-
-Array = NDArray[Any]
 
 _ROUNDS = 5  # the authors find no gain beyond it
 _OVERSAMPLING = 2  # ℓ/K, likewise

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from ..core.errors import DataError
+from ..core import AnyArray as Array
+from ..core import DataError
 from ..data.blocks import Blocks, Part, map_reduce
-
-Array = NDArray[Any]
 
 _SMALLEST = 1e-305  # below about 2e-308, numbers lose their digits
 _LARGEST = 1e141  # above it, sums of squares may overflow

@@ -11,16 +11,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray as Array
+from ..core import DataError, ParameterError
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
 from .lloyd import plus_plus, rows_of
 from .normals import Mixture, NormalMixture, Prior, whitening_factors
-
-Array = NDArray[Any]
 
 
 def check_enough_rows(owner: str, n_rows: int, K: int, name: str = "n_clusters") -> None:

@@ -15,14 +15,23 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, multigammaln
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import ArrayLike, Number, Options, fitted, optional, param
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate
-from ..core.loaded import is_array, law
+from ..core import AnyArray as Array
+from ..core import (
+    ArrayLike,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    ParameterError,
+    fitted,
+    is_array,
+    law,
+    optional,
+    param,
+)
 from ..data.blocks import Blocks, Part, map_reduce
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
@@ -43,8 +52,6 @@ from .starts import (
     seconds_left,
     table_moments,
 )
-
-Array = NDArray[Any]
 
 _POSITIVE = optional(Number(low=0.0, low_open=True))
 

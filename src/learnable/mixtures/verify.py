@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..core.checking import Recheck
+from ..core import AnyArray as Array
+from ..core import Recheck
 from ..data.blocks import map_reduce
 from ..data.checking import read_table
-
-Array = NDArray[Any]
 
 _CHUNK = 2**18  # numbers of X at a time
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, xlogy
 
-from ..core.checking import Recheck
+from ..core import AnyArray as Array
+from ..core import Recheck
 from ..data.blocks import map_reduce
 from ..data.checking import read_table
-
-Array = NDArray[Any]
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison

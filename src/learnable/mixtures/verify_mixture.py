@@ -10,16 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaln, digamma, gammaln, multigammaln, xlog1py, xlogy
 
-from ..core.checking import Recheck
+from ..core import AnyArray as Array
+from ..core import Recheck
 from ..data.blocks import map_reduce
 from ..data.checking import read_table
 from .verify_gaussian import _join, _rows_of
-
-Array = NDArray[Any]
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison

@@ -10,14 +10,12 @@ number of coordinates that differ.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray as Array
 from ..core.jit import kernel
-
-Array = NDArray[Any]
 
 NO_ROW: Final = 2**62  # number of a neighbour that is not there
 

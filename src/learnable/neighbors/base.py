@@ -13,14 +13,27 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Matches, Nothing, Number, Options, fitted, param, tags
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..core.loaded import is_array, law
+from ..core import (
+    N_JOBS,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    is_array,
+    law,
+    param,
+    tags,
+)
+from ..core import AnyArray as Array
 from ..data.blocks import Block
 from ..data.door import Table, door, read_features
 from ._kernels import HAMMING
@@ -35,8 +48,6 @@ from .metrics import (
     rows_of_index,
 )
 from .ranges import scaled_norms
-
-Array = NDArray[Any]
 
 #: Distances found and distances recomputed agree to this share.
 TOLERANCE = 1e-9

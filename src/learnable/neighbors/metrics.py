@@ -15,14 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
-from ..core.threads import interruptible
+from ..core import AnyArray as Array
+from ..core import DataError, ParameterError, interruptible
 from ._kernels import CHEBYSHEV, HAMMING, NO_ROW, build_tree, present_distances, scan_keys, walk_tree
 from .search import FunctionSearch, PlainSearch, ScreenedSearch, Search, SparseSearch
-
-Array = NDArray[Any]
 
 _POWERS = {"manhattan": 1.0, "cityblock": 1.0, "l1": 1.0, "euclidean": 2.0, "l2": 2.0, "sqeuclidean": 2.0}
 

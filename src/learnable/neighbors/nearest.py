@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Number, param
-from ..core.errors import ParameterError
+from ..core import AnyArray as Array
+from ..core import Number, ParameterError, param
 from .base import N_NEIGHBORS, NeighborsModel, neighbors_door
-
-Array = NDArray[Any]
 
 
 class NearestNeighbors(NeighborsModel):

@@ -11,16 +11,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray as Array
+from ..core import DataError, ParameterError
 from ..data.blocks import Block, map_reduce
 from ..data.door import is_external
 from ..data.files import Files
 from ..data.sources import open_files, open_source
 from .nearest import NearestNeighbors
 
-Array = NDArray[Any]
 Answer = tuple[Array, Array]
 
 _OWNER = "neighbors_in_partitions"

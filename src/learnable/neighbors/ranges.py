@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import AnyArray as Array
 from ._kernels import CHEBYSHEV, HAMMING
-
-Array = NDArray[Any]
 
 #: A key below this may have lost digits to underflow.
 SMALLEST_KEY = 1e-280

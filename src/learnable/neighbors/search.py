@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import AnyArray as Array
 from ..data.blocks import map_reduce
 from ._kernels import (
     CHEBYSHEV,
@@ -40,8 +40,6 @@ from ._kernels import (
     squares_of_pairs,
 )
 from .ranges import SMALLEST_KEY, out_of_range, pair_distances, square_rows, typical_size, units_for
-
-Array = NDArray[Any]
 
 _TILE_ROWS = 1024  # bounds of a block of queries for a tile of rows stay in the cache
 _BLOCK_QUERIES = 256  # queries of one task

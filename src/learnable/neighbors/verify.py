@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
+from ..core import AnyArray as Array
+from ..core import Recheck
 from ..data.blocks import Blocks, Part, map_reduce, scan
 from ..data.checking import read_table
 from ..data.door import Table
-
-Array = NDArray[Any]
 
 _PROBES = 32  # rows whose neighbours are looked for again
 _CHUNK = 2**18  # numbers of X at a time

@@ -11,19 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Matches, Nothing, Options, fitted, param
-from ..core.errors import DataError
-from ..core.estimator import Certificate, Run
-from ..core.loaded import is_array, is_labels, law
+from ..core import AnyArray as Array
+from ..core import Certificate, DataError, Matches, Nothing, Options, Run, fitted, is_array, is_labels, law, param
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from .base import NeighborsModel, neighbors_door
-
-Array = NDArray[Any]
 
 
 class VotingModel(NeighborsModel):

@@ -25,18 +25,14 @@ from functools import reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
-from ..core.threads import run_tasks
+from ..core import AnyArray as Array
+from ..core import DataError, ParameterError, run_tasks
 from ..data.arrays import require_finite
 from ..data.blocks import Blocks, Part, add_each, scan
 from ..data.door import read_features
 from . import _kernels as kernels
 from ._kernels import likelihood_rows, sum_by_code
-
-Array = NDArray[Any]
-
 
 Theta = tuple[Array, ...]
 

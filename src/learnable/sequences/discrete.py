@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.declare import ArrayLike, Number, fitted, optional, param
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray as Array
+from ..core import ArrayLike, DataError, Number, ParameterError, fitted, optional, param
 from .baum_welch import Theta, check_numbers, check_probabilities, estimate_rows, log_dirichlet
 from .hmm import LETTERS, PRIOR, HiddenMarkovModel
-
-Array = NDArray[Any]
 
 
 class CategoricalHMM(HiddenMarkovModel):

@@ -17,16 +17,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 
-from ..core.declare import ArrayLike, Number, Options, fitted, param
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray as Array
+from ..core import ArrayLike, DataError, Number, Options, ParameterError, fitted, param
 from ._kernels import log_normal_rows, scatter_rows
 from .baum_welch import Theta, check_numbers, padded_size
 from .hmm import LETTERS, HiddenMarkovModel
-
-Array = NDArray[Any]
 
 
 class GaussianRows(HiddenMarkovModel):

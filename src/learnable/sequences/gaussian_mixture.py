@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Number, Options, fitted, optional, param
-from ..core.errors import ParameterError
+from ..core import AnyArray as Array
+from ..core import ArrayLike, Number, Options, ParameterError, fitted, optional, param
 from .baum_welch import Theta, check_numbers, check_probabilities, estimate_rows, log_dirichlet
 from .gaussian import (
     Covariances,
@@ -34,8 +33,6 @@ from .gaussian import (
     whole_rows,
 )
 from .hmm import LETTERS, PRIOR
-
-Array = NDArray[Any]
 
 
 class GMMHMM(GaussianRows):

@@ -21,28 +21,32 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import (
+from ..core import (
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
     ArrayLike,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
     Matches,
+    ModelFileError,
     Number,
     Options,
+    ParameterError,
+    Run,
     fitted,
     param,
+    resolve_n_jobs,
     tags,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..core.threads import resolve_n_jobs
+from ..core import AnyArray as Array
 from ..solvers.em import em_in_time
 from .baum_welch import (
     BaumWelch,
@@ -59,8 +63,6 @@ from .baum_welch import (
 )
 from .inference import best_path, draw_paths, filtered, pairwise
 from .markov import MarkovChain
-
-Array = NDArray[Any]
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ..core.errors import DataError
+from ..core import AnyArray as Array
+from ..core import DataError
 from . import _kernels as kernels
 from .baum_welch import (
     WORTH_A_THREAD,
@@ -27,9 +27,6 @@ from .baum_welch import (
     sums_of_sequences,
     widen,
 )
-
-Array = NDArray[Any]
-
 
 #: Transitions less likely than this count as zero for the question whether a lost state can come back.
 _RARE = 1e-40

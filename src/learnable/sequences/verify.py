@@ -12,15 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm, poisson
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray as Array
+from ..core import Recheck, VerificationError
 from ..data.checking import fingerprint_of, plain_rows
-
-Array = NDArray[Any]
 
 State = dict[str, Array]
 

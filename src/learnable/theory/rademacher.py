@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.declare import Number, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import DataError, Number, ParameterError, check_parameters
 from .concentration.base import COUNT, LEVEL, Array
 from .covering import function_table
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import NDArray
 from .file_layout import require
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 

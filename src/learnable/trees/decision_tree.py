@@ -18,17 +18,28 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import RANDOM_STATE, Matches, Number, Options, hook, optional, param
-from ..core.estimator import Estimator, Run
-from ..core.loaded import are_counts, law
-from ..core.threads import resolve_n_jobs
+from ..core import (
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    Run,
+    are_counts,
+    hook,
+    law,
+    optional,
+    param,
+    resolve_n_jobs,
+)
 from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from ._random import seed_of
@@ -52,8 +63,6 @@ from .settings import (
 # --------------------------------------------------------------------------------------------------------------------
 # What decision trees share: growing, pruning, the leaves of rows, the invariants of a loaded tree.
 
-
-Array = NDArray[np.float64]
 
 #: Largest shortfall of a split, as a share of its node's impurity, that rounding explains.
 TOLERANCE = 1e-9

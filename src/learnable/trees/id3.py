@@ -19,16 +19,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import Matches, Number, Options, optional, param, tags
-from ..core.errors import ParameterError
-from ..core.estimator import Estimator, Run
+from ..core import (
+    Array,
+    Certificate,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..core.jit import kernel
-from ..core.loaded import is_labels, law
 from ..data.categories import CategoryTable, check_categories, class_weights, read_categories, read_codes
 from ..data.sources import NamedScore, rowwise
 from .category_tree import CategoryTree
@@ -37,7 +47,6 @@ from .category_tree import CategoryTree
 # Kernels of ID3: the information gain of every column of categories in one node, in bits.
 
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 #: Gains closer than this are equal; the first column, and its first level, then wins.
 TIE = 1e-12

@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray
 from .file_layout import pack_trees, unpack_trees
 from .file_layout import require as demand
 from .predict import Predictor, mark_paths, walk_trees
-
-Array = NDArray[np.float64]
 
 _MANY_ROWS = 2048  # from here on it is worth while to prepare small trees
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Declared, fitted, param, tags
-from ..core.loaded import is_labels, law
-from ..core.registry import resolve
+from ..core import N_JOBS, Array, Declared, NDArray, fitted, is_labels, law, param, resolve, tags
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
 from .layout import Trees
-
-Array = NDArray[np.float64]
 
 
 class ShapleyValues:

@@ -6,15 +6,23 @@ import warnings
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from ..core.declare import ArrayLike, Declared, Matches, Number, Options, optional, param
-from ..core.errors import DataError, ParameterError
+from ..core import (
+    Array,
+    ArrayLike,
+    DataError,
+    Declared,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    optional,
+    param,
+)
 from ..data.door import Table
 from .growth import GrowthRule
-
-Array = NDArray[np.float64]
 
 _SHARE = Matches(lambda v: isinstance(v, (float, np.floating)) and bool(0 < v <= 1), "a share > 0 and <= 1")
 

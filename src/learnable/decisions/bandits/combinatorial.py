@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray as Array
+from ...core import DataError, ParameterError
 from ._kernels import ACTIVE, COUNT, ROUND, SUM, kl_bounds
 from .environments import Environment
 from .policy import Policy, require
-
-Array = NDArray[Any]
 
 
 @dataclass(eq=False, repr=False)

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import AnyArray as Array
+from ...core import DataError
 from ...probability.base import Distribution, Univariate
 from ...probability.binomial import Bernoulli
 from ...probability.normal import Normal
 from . import _kernels as k
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,17 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.declare import hook
-from ...core.errors import DataError
-from ...core.loaded import law
+from ...core import AnyArray as Array
+from ...core import DataError, hook, law
 from .._random import normal
 from ._kernels import COUNT, ROUND, SUM
 from .policy import MOST_PENDING, Policy, require
-
-Array = NDArray[Any]
 
 #: Draws that estimate the probability of each arm where arms share θ.
 _DRAWS = 4000

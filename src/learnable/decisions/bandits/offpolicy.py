@@ -25,15 +25,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.declare import Number, Options, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray as Array
+from ...core import DataError, Number, Options, ParameterError, check_parameters
 from ...linear.least_squares.ridge import Ridge
 from .policy import Policy
-
-Array = NDArray[Any]
 
 METHODS = ("ips", "snips", "dr")
 #: Below this effective number of rows an interval from a normal law is not to be trusted.

@@ -25,15 +25,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.errors import ParameterError
+from ...core import AnyArray as Array
+from ...core import ParameterError
 from ...probability.conjugate import BetaBinomial, Conjugate, GammaExponential, GammaPoisson, NormalNormal
 from . import _kernels as k
 from .policy import Policy, require
-
-Array = NDArray[Any]
 
 
 @dataclass(eq=False, repr=False)

@@ -15,15 +15,11 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import RANDOM_STATE, Number, check_parameters
-from ...core.errors import DataError, ParameterError
-from ...core.loaded import Loadable, law
+from ...core import RANDOM_STATE, DataError, Loadable, Number, ParameterError, check_parameters, law
+from ...core import AnyArray as Array
 from .._random import make_streams
 from ._kernels import ACTIVE, CHANCE, COMMITTED, COST, COUNT, ROUND, SUM, WEIGHT, act, update
-
-Array = NDArray[Any]
 
 _ROWS = 6
 _NO_RING = np.zeros((2, 0))

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray as Array
+from ...core import DataError, ParameterError
 from ...probability import conjugate as pairs
 from ...probability.conjugate import Conjugate
 from .._random import uniform
 from ._kernels import CHANCE, COUNT, ROUND, SUM
 from .policy import Policy
-
-Array = NDArray[Any]
 
 #: Draws that estimate the probability of each arm.
 _DRAWS = 4000

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.declare import MAX_SECONDS, N_JOBS, Number, check_parameters
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import StopFlag
+from ...core import MAX_SECONDS, N_JOBS, DataError, Number, ParameterError, StopFlag, check_parameters
+from ...core import AnyArray as Array
 from ...plots.markup import Markup
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
@@ -21,8 +19,6 @@ from .bounds import Bound, lai_robbins, minimax, upper_bound
 from .environments import Environment
 from .policy import Policy
 from .posterior_sampling import PosteriorSampling
-
-Array = NDArray[Any]
 
 _POINTS = 200
 

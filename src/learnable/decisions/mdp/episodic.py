@@ -22,16 +22,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ...core.errors import DataError
-from ...core.estimator import Certificate
+from ...core import AnyArray as Array
+from ...core import Certificate, DataError
 from .model import MDP
 from .solution import MDPSolution, warn_unless_proven
 from .sweeps import Clock, Sweeps, rounding_of
-
-Array = NDArray[Any]
 
 
 def end_component_pairs(mdp: MDP) -> Array:

@@ -6,17 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, N_JOBS, TOLERANCE, Options, check_parameters
-from ...core.errors import DataError
-from ...core.estimator import Certificate
+from ...core import MAX_ITER, N_JOBS, TOLERANCE, Certificate, DataError, Options, check_parameters
+from ...core import AnyArray as Array
 from .episodic import is_proper
 from .model import MDP
 from .solution import PolicyValues, warn_unless_proven
 from .sweeps import Sweeps, rounding_of
-
-Array = NDArray[Any]
 
 
 def policy_evaluation(

@@ -21,12 +21,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray as Array
+from ...core import DataError, ParameterError
 from .rows import canonical_rows, read_rewards, read_transitions
-
-Array = NDArray[Any]
 
 #: Probabilities of a row may miss one by this much, as those of tables with 15 digits do; they are then rescaled.
 ROUNDING = 1e-8

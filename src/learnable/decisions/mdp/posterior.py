@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray as Array
+from ...core import DataError, ParameterError
 from .evaluation import policy_evaluation
 from .model import MDP
 from .solvers import modified_policy_iteration
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

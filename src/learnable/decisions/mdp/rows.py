@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-
-Array = NDArray[Any]
+from ...core import AnyArray as Array
+from ...core import DataError
 
 
 def read_transitions(transitions: Any) -> tuple[sp.csr_array, int, int]:

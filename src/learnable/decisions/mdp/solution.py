@@ -16,13 +16,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.estimator import Certificate
-from ...core.loaded import Loadable, law
-
-Array = NDArray[Any]
+from ...core import AnyArray as Array
+from ...core import Certificate, Loadable, law
 
 #: What the bounds rest on.
 PROOFS = ("discounted", "episodic", "residual", "horizon", "average", "robust")

@@ -20,18 +20,15 @@ from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Options, check_parameters
-from ...core.errors import DataError
+from ...core import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, DataError, Options, check_parameters
+from ...core import AnyArray as Array
 from ...solvers.conic.quadratic import linear_program as solve_program
 from . import episodic
 from ._kernels import gauss_seidel, prioritised
 from .model import MDP
 from .solution import MDPSolution, spread_of, two_sided, warn_unless_proven
 from .sweeps import Clock, PolicyRows, Sweeps, places, rounding_of
-
-Array = NDArray[Any]
 
 _LIMITS: Final = {"tol": TOLERANCE, "max_iter": MAX_ITER, "max_seconds": MAX_SECONDS, "n_jobs": N_JOBS}
 #: Sweeps of one policy end when their span is this share of the last backup's. On 10⁵ random states of 5 actions and 10

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spl
-from numpy.typing import NDArray
 
-from ...core.threads import interruptible
+from ...core import AnyArray as Array
+from ...core import interruptible
 from ..chunks import Clock as Clock
 from ..chunks import over_ranges
 from ._kernels import backup, evaluate, gather_rows
 from .model import MDP, ROUNDING
 from .solution import spread_of
-
-Array = NDArray[Any]
 
 #: States below which a second thread does not pay: a sweep over 4,000 states takes about as long as starting one.
 _LEAST_STATES = 4_000

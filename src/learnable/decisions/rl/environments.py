@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import AnyArray as Array
+from ...core import DataError
 from ..mdp.model import MDP
 from ..tables import (
     StepTable,
@@ -21,8 +21,6 @@ from ..tables import (
     grid_table,
     taxi_table,
 )
-
-Array = NDArray[Any]
 
 
 class TableEnvironment:

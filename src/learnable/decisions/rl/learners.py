@@ -24,19 +24,25 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_SECONDS, N_JOBS, Number, Options, check_parameters
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import StopFlag
-from ...core.loaded import Loadable, law
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    DataError,
+    Loadable,
+    Number,
+    Options,
+    ParameterError,
+    StopFlag,
+    check_parameters,
+    law,
+)
+from ...core import AnyArray as Array
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
 from . import _kernels as k
 from .environments import GymEnvironment, TableEnvironment, as_environment
 from .results import Learned, summarise
-
-Array = NDArray[Any]
 
 #: Episodes of one compiled call: between calls Ctrl-C is answered.
 _CHUNK = 500

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Number, Options, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray as Array
+from ...core import DataError, Number, Options, ParameterError, check_parameters
 from .._random import make_streams
 from . import _kernels as k
 from .environments import TableEnvironment, as_environment
-
-Array = NDArray[Any]
 
 _METHODS = {"td": 0, "n-step": 1, "monte carlo": 2, "weighted importance": 3, "ordinary importance": 4}
 

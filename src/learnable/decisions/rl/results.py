@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import AnyArray as Array
+from ...core import DataError
 from ..mdp.evaluation import policy_evaluation
-
-Array = NDArray[Any]
 
 _RESAMPLES = 2000
 

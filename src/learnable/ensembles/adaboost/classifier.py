@@ -18,16 +18,26 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Number, Options, optional, param
-from ...core.errors import DataError
-from ...core.estimator import Estimator, Run
-from ...core.loaded import are_counts, is_labels, law
+from ...core import (
+    TOLERANCE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    Options,
+    Run,
+    are_counts,
+    is_labels,
+    law,
+    optional,
+    param,
+)
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
@@ -86,8 +96,6 @@ def fit_one_class(model: Any, n_rows: int, learner: Any) -> None:
         "removed": np.full(1, -1, np.int64),
     }
 
-
-Array = NDArray[np.float64]
 
 #: How far sums of weights may be from what the votes make of them.
 RESIDUAL = 1e-9

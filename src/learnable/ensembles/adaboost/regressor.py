@@ -15,15 +15,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import Options, optional, param
-from ...core.estimator import Estimator, Run
-from ...core.loaded import are_counts, law
-from ...core.threads import resolve_n_jobs
+from ...core import (
+    Array,
+    Certificate,
+    Estimator,
+    NDArray,
+    Options,
+    Run,
+    are_counts,
+    law,
+    optional,
+    param,
+    resolve_n_jobs,
+)
 from ...data.door import Table, door, read_features
 from ...data.rows import take_rows
 from ...data.sources import rowwise
@@ -38,8 +45,6 @@ from ...trees.table import Columns
 from .._members import MemberSequence, check_models, check_weights, member_tree, weighted_importances
 from ..draws import Draw, draw_rows
 from ..weak_learners import WeakLearning, as_given, remembering_container, seed_parts
-
-Array = NDArray[np.float64]
 
 #: Depth of the trees that `estimator=None` stands for.
 DEPTH = 3

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Run, never
+from ...core import Array, DataError, NDArray, Run, never
 from ..weak_learners import Learned, WeakLearner, labels_of, learner_outputs
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -29,7 +27,6 @@ from ..weak_learners import Learned, WeakLearner, labels_of, learner_outputs
 # since a wrong row has at least half of the votes against its class. Both agree for K = 2.
 
 
-Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 #: A learner whose error is within this of guessing is no better than guessing: sums of weights are not more exact.

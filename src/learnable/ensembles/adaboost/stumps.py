@@ -24,11 +24,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...core import Array, Loadable, NDArray, TaskTeam, is_array, law, resolve_n_jobs, run_tasks
 from ...core.jit import kernel
-from ...core.loaded import Loadable, is_array, law
-from ...core.threads import TaskTeam, resolve_n_jobs, run_tasks
 from ...trees.histogram.bins import midpoints
 from ...trees.layout import Trees
 from ...trees.table import Columns
@@ -39,8 +37,6 @@ from ...trees.table import Columns
 # A column is a row of small integers (see `trees.table`), so one round is a pass of additions and a scan: nothing
 # is ever sorted again. Columns are independent, and each is summed in the order of the rows: threads change no bit.
 
-
-Array = NDArray[np.float64]
 
 #: A cut replaces the best one so far if it is better by more than this share of the weight: ties go to the first.
 TIE = 1e-12

@@ -15,24 +15,27 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ...core.certificate import Certificate
-from ...core.declare import (
+from ...core import (
     N_JOBS,
     RANDOM_STATE,
     Boolean,
+    Certificate,
+    DataError,
     Declared,
     Number,
+    ParameterError,
+    are_counts,
     check_parameters,
     fitted,
     hook,
+    is_array,
+    law,
     optional,
     param,
+    registered_class,
     tags,
 )
-from ...core.errors import DataError, ParameterError
-from ...core.loaded import are_counts, is_array, law
 from ...core.progress import shows_progress
-from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
 from ...data.dask_blocks import current_client
 from ...data.dask_tasks import run_on_cluster

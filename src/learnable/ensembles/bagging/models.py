@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import fitted
-from ...core.errors import DataError
-from ...core.loaded import is_labels, law
+from ...core import DataError, fitted, is_labels, law
 from ...data.door import Target, drop_absent_classes
 from ...data.sources import rowwise
 from ...meta.binary import models_have

@@ -16,12 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, RANDOM_STATE, Boolean, Matches, Number, hook, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Estimator, Run
-from ...core.loaded import are_counts, law
-from ...core.threads import resolve_n_jobs
+from ...core import (
+    MAX_SECONDS,
+    RANDOM_STATE,
+    Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    Number,
+    ParameterError,
+    Run,
+    are_counts,
+    hook,
+    law,
+    param,
+    resolve_n_jobs,
+)
 from ...data.door import Table
 from ...trees._random import seed_of, tree_seed, tree_state
 from ...trees.criteria import Target

@@ -24,10 +24,8 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Run
+from ...core import Array, DataError, NDArray, Run
 from ...data.blocks import joined_lists, map_reduce
 from ...data.dask_blocks import Reader, current_client, run_on_partitions
 from ...data.dask_tasks import RETRIES, result_of
@@ -54,8 +52,6 @@ from .shards import (
     sample_of,
     targets_of,
 )
-
-Array = NDArray[np.float64]
 
 _TOGETHER = 4  # trees that grow side by side: each round is one task per thread, whose own cost is some milliseconds
 _LEAF_BYTES = 2**30  # of rows in leaves that the client keeps for quantiles

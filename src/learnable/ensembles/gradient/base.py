@@ -11,16 +11,33 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, hook, param, tags
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Estimator, Run
-from ...core.loaded import are_counts, is_array, is_labels, law
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    are_counts,
+    fitted,
+    hook,
+    is_array,
+    is_labels,
+    law,
+    param,
+    tags,
+)
 from ...data.any_order import ledgers_by_group, read_ledger
 from ...data.door import (
     Table,
@@ -55,8 +72,6 @@ from .settings import (
     monotone_signs,
     take_rows,
 )
-
-Array = NDArray[np.float64]
 
 
 class GradientBoosting(ExplainedTrees, Estimator):

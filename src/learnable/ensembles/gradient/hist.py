@@ -21,12 +21,26 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.threads import BarrierTeam, resolve_n_jobs
+from ...core import (
+    Array,
+    ArrayLike,
+    BarrierTeam,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    optional,
+    param,
+    resolve_n_jobs,
+)
 from ...data.any_order import ALONE, World, count
 from ...data.dask_blocks import DaskBlocks, current_client
 from ...data.door import Table
@@ -58,9 +72,6 @@ from .streams import BinSettings, Encoded, Split, read_codes, read_targets
 
 # --------------------------------------------------------------------------------------------------------------------
 # Trees for one round of boosting on a binned table, grown by `trees.histogram.grower`.
-
-
-Array = NDArray[np.float64]
 
 
 class HistLearner:

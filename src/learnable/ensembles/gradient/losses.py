@@ -23,10 +23,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit, softmax
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, NDArray, ParameterError
 from ...data.any_order import ALONE, World, counts_by_group, mean, sums_by_group
 from ...risk.losses import (
     AbsoluteLoss,
@@ -41,7 +40,6 @@ from ...risk.losses import (
 from ..gradient import _kernels
 from .quantiles import quantiles_by_leaf
 
-Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "normal")

@@ -16,15 +16,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...data.arrays import bound_infinity
 from ...data.blocks import Block, joined_lists, map_reduce
 from ...data.mapped import MappedArrays
 from ...trees.histogram.bins import GROUP, BinnedTable, Bins, sample_rows
 from .external_levels import bins_of_categories
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 

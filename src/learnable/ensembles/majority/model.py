@@ -29,15 +29,28 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, fitted, optional, param, tags
-from ...core.errors import DataError
-from ...core.estimator import Estimator, Run
-from ...core.loaded import is_array, is_labels, law
+from ...core import (
+    MAX_SECONDS,
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    Run,
+    check_parameters,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
@@ -47,7 +60,6 @@ from ..adaboost.stumps import Stump, Stumps, StumpSearch, halfway, stump_outputs
 from ..weak_learners import model_codes, seed_parts
 from .three_votes import Learned, OracleExamples, Recursion, TableExamples, boosted_error, vote_errors, votes_of_three
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 #: How far a sum of weights, computed in another order, may be from the record.

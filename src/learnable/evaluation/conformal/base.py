@@ -26,24 +26,37 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import N_JOBS, RANDOM_STATE, Matches, Number, check_parameters, fitted, hook, param, tags
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Estimator, Run
+from ...core import (
+    N_JOBS,
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    ParameterError,
+    Run,
+    check_parameters,
+    fitted,
+    hook,
+    is_array,
+    law,
+    param,
+    tags,
+)
 from ...core.jit import kernel
-from ...core.loaded import is_array, law
 from ...data.door import read_features
 from ...data.rows import Sample, take_rows, weight_keyword
 from ...linear.least_squares.linear_regression import LinearRegression
 from ...linear.least_squares.ridge import Ridge, ridge_spectrum
-
-Array = NDArray[np.float64]
 
 LEVEL = Number(low=0.0, high=1.0, low_open=True, high_open=True)
 SHARE = Number(low=0.0, high=1.0, low_open=True, high_open=True)

@@ -20,15 +20,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import RANDOM_STATE, Boolean, Matches, Nothing, Options, fitted, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.loaded import is_array, is_labels, law
-from ...core.registry import REGISTRY
+from ...core import (
+    RANDOM_STATE,
+    REGISTRY,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    NDArray,
+    Nothing,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    param,
+)
 from ...data.rows import Sample, as_container, count_rows, sample_door, take_rows
 from ...linear.least_squares.ridge import Ridge
 from ...linear.logistic.regression import LogisticRegression
@@ -43,8 +56,6 @@ from .base import (
     penalty_of,
     select_shifted,
 )
-
-Array = NDArray[np.float64]
 
 _REGRESSOR = Matches(
     lambda v: not isinstance(v, type) and hasattr(v, "fit") and hasattr(v, "predict"),

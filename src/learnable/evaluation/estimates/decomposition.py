@@ -22,15 +22,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ...core.declare import RANDOM_STATE, Matches, Number, check_parameters, optional
-from ...core.errors import DataError, ParameterError
+from ...core import RANDOM_STATE, Array, DataError, Matches, Number, ParameterError, check_parameters, optional
 from ...meta.folds import naming_place
 from ...meta.splits import as_generator
 
-Array = NDArray[np.float64]
 _NOISE_DRAWS = 200_000
 
 

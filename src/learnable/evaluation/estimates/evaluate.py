@@ -17,12 +17,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from ...core.declare import RANDOM_STATE, Boolean, Number, check_parameters
-from ...core.errors import DataError, LearnableError, ParameterError
-from ...core.estimator import Certificate
+from ...core import (
+    RANDOM_STATE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    LearnableError,
+    NDArray,
+    Number,
+    ParameterError,
+    check_parameters,
+)
 from ...data.dask_tasks import client_of
 from ...data.rows import RowTable, read_rows
 from ...meta.folds import (
@@ -44,9 +52,6 @@ from .resampling import bootstrap_table, leave_one_out
 
 # --------------------------------------------------------------------------------------------------------------------
 # The record of an estimated score, and how its interval is found: from folds, or from one prediction per row.
-
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

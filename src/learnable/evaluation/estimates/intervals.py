@@ -19,14 +19,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtr, stdtrit
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, NDArray, Number, ParameterError, check_parameters
 from ...theory.concentration.base import finite_sample
-
-Array = NDArray[np.float64]
 
 LEVEL = Number(low=0.0, high=1.0, low_open=True, high_open=True)
 _COUNT = Number(low=0, integer=True)

@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn import linear_model as sk
 from sklearn.base import clone, is_classifier
@@ -27,9 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 from sklearn.utils import get_tags
 
-from ...core.declare import RANDOM_STATE, Number, Options, check_parameters
-from ...core.errors import DataError
-from ...core.threads import interruptible
+from ...core import RANDOM_STATE, Array, DataError, NDArray, Number, Options, check_parameters, interruptible
 from ...data.rows import RowTable, read_rows
 from ...kernel import GaussianProcessRegressor
 from ...linear import LinearRegression, Ridge, RidgeCV
@@ -40,8 +37,6 @@ from ...solvers.systems.least_squares import dense_rows
 from ...solvers.systems.orthogonal import weighted_mean
 from .intervals import LEVEL, Interval, corrected_t_interval
 from .losses import OutOfFold, Remembered, RowLoss, no_information_score, responses_of, row_loss, score_of
-
-Array = NDArray[np.float64]
 
 _PERMUTATIONS = 50
 _REDRAWS = 100

@@ -14,33 +14,35 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
-from ...core.declare import (
+from ...core import (
     FLOATS,
     N_JOBS,
     RANDOM_STATE,
+    Array,
+    DataError,
     Declared,
+    NDArray,
     Number,
     Options,
+    ParameterError,
     check_parameters,
     fitted,
+    interruptible,
+    is_array,
+    law,
+    one_thread_blas,
     optional,
     param,
     tags,
 )
-from ...core.errors import DataError, ParameterError
-from ...core.loaded import is_array, law
-from ...core.threads import interruptible, one_thread_blas
 from ...data.door import read_features, refuse_extreme_sizes
 from ...risk.kernels import FunctionKernel, Kernel, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ..representer import KernelChoice, finite_diagonal, is_given, kernel_of
-
-Array = NDArray[np.float64]
 
 _SMALLEST = 1e-12  # share of the largest eigenvalue below which one is rounding
 

@@ -15,37 +15,39 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import (
+from ...core import (
     FLOATS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
+    Array,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
     Number,
     Options,
+    ParameterError,
+    Run,
     fitted,
+    interruptible,
+    law,
+    one_thread_blas,
     optional,
     param,
     tags,
 )
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Estimator, Run
-from ...core.loaded import law
-from ...core.threads import interruptible, one_thread_blas
 from ...data.door import Table, read_features, refuse_extreme_sizes
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator, product_by_rows
 from ..representer import NAMED_KERNEL, KernelChoice, finite_diagonal, is_given, kernel_of, memory_door, training_points
 from ..ridge.systems import solve_dense
-
-Array = NDArray[np.float64]
 
 _EPSILON = 2.0**-52  # distance from one to the next float64
 

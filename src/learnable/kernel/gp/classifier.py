@@ -17,16 +17,25 @@ from itertools import combinations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Options, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Run
-from ...core.threads import interruptible
+from ...core import (
+    MAX_ITER,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    ModelFileError,
+    NDArray,
+    Options,
+    ParameterError,
+    Run,
+    interruptible,
+    param,
+)
 from ...data.blocks import map_reduce
 from ...data.door import Table, read_features
 from ...data.sources import NamedScore, rowwise
@@ -49,8 +58,6 @@ from .likelihood import small_blas
 from .posterior import chosen_kernel, inverse_factor, lower_times, noise_free
 from .search import Pace, climb, log_bounds, random_starts, share_of, warn_at_bounds
 from .structures import GaussianProcess, own_points, process_door
-
-Array = NDArray[np.float64]
 
 _BLOCK = 2**19  # kernel values of one block: 4 MB
 _ROWS = 64  # of which the softmax is averaged at a time

@@ -26,15 +26,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.linalg.lapack import dtrtri
 from sklearn.base import clone
 
-from ...core.declare import Matches, Options, Rule
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.loaded import Loadable, law
-from ...core.threads import interruptible, one_thread_blas
+from ...core import (
+    Array,
+    DataError,
+    Loadable,
+    Matches,
+    ModelFileError,
+    NDArray,
+    Options,
+    ParameterError,
+    Rule,
+    interruptible,
+    law,
+    one_thread_blas,
+)
 from ...data.blocks import map_reduce
 from ...data.door import is_external, read_features
 from ...data.sources import rowwise
@@ -45,8 +54,6 @@ from ...risk.kernels.elementary import Constant, White
 from ...risk.kernels.spaces import RKHSFunction
 from ..rows import gauss_tile64
 from .likelihood import inverse_of_lower
-
-Array = NDArray[np.float64]
 
 #: What the parameter `mean` may be.
 MEAN: Rule = Options("zero", "constant", "linear") | Matches(

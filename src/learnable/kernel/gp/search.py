@@ -22,17 +22,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.errors import ParameterError
-from ...core.estimator import Progress, Run, never, no_progress
+from ...core import Array, NDArray, ParameterError, Progress, Run, never, no_progress
 from ...risk.kernels.base import Kernel
 from ...solvers.problem import Evaluation, Solution
 from ...solvers.smooth.quasi_newton import bounded_bfgs
 from .likelihood import Objective, Observations, small_blas
-
-Array = NDArray[np.float64]
 
 _FARTHEST = float(np.log(1e100))  # a hyperparameter beyond leaves no room for sums and squares
 _FEW_ROWS = 600  # no search on fewer rows comes before one on these

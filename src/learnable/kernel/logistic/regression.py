@@ -33,16 +33,31 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
 from scipy.special import entr, expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, fitted, param
-from ...core.errors import DataError
-from ...core.estimator import Certificate, Progress, Run, never, no_progress
-from ...core.loaded import law
-from ...core.threads import interruptible, one_thread_blas
+from ...core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    NDArray,
+    Number,
+    Progress,
+    Run,
+    fitted,
+    interruptible,
+    law,
+    never,
+    no_progress,
+    one_thread_blas,
+    param,
+)
 from ...data.blocks import map_reduce
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
@@ -61,8 +76,6 @@ from ..representer import (
     training_points,
 )
 from ..svm.base import FACTORED, dual_bounds
-
-Array = NDArray[np.float64]
 
 _MOST_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell
 _SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these the clock is not asked

@@ -34,16 +34,28 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Run
-from ...core.loaded import law
-from ...core.threads import interruptible
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    TOLERANCE,
+    Array,
+    ArrayLike,
+    Certificate,
+    DataError,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    interruptible,
+    law,
+    optional,
+    param,
+)
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
@@ -59,8 +71,6 @@ from ..representer import (
     training_points,
 )
 from .systems import KernelSolution, solve_dense, solve_iteratively
-
-Array = NDArray[np.float64]
 
 PENALTY = Number(low=0.0, high=1e100)
 _RESIDUAL_ROUNDING = 1e-15  # of a residual, relative to the sum of the sizes of its terms

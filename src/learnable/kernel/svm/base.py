@@ -22,10 +22,23 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param, tags
-from ...core.errors import DataError
-from ...core.estimator import Estimator, Progress, Run
-from ...core.loaded import law
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    TOLERANCE,
+    Boolean,
+    DataError,
+    Estimator,
+    Matches,
+    Number,
+    Options,
+    Progress,
+    Run,
+    fitted,
+    law,
+    param,
+    tags,
+)
 from ...data.door import (
     Table,
     Target,

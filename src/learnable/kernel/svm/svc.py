@@ -46,10 +46,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, hook, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.loaded import law
+from ...core import (
+    RANDOM_STATE,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    hook,
+    law,
+    param,
+)
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT

@@ -37,10 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 
-from ...core.declare import Boolean, Number, fitted, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.loaded import law
+from ...core import Boolean, Certificate, DataError, Number, ParameterError, Run, fitted, law, param
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...risk.losses import EpsilonInsensitiveLoss

@@ -27,15 +27,25 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import TOLERANCE, Boolean, Number, Options, check_parameters, fitted, param
-from ...core.errors import DataError
-from ...core.estimator import Certificate, Run
-from ...core.loaded import law
-from ...core.threads import interruptible, one_thread_blas
+from ...core import (
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    Run,
+    check_parameters,
+    fitted,
+    interruptible,
+    law,
+    one_thread_blas,
+    param,
+)
 from ...data.blocks import Scan, whole_checksum
 from ...data.door import Table, door, read_features, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.sources import NamedScore, rowwise
@@ -49,9 +59,6 @@ from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, centred_moments, r
 from ...solvers.systems.orthogonal import eliminate_intercept, weighted_mean
 from ..base import LinearModel
 from .evidence import Problem, RowMoments, maximise, merge, problem_of, spectral, stationarity, thin
-
-Array = NDArray[np.float64]
-
 
 #: Numbers of a posterior that must be positive; the last two belong to unknown noise.
 _SCALES = ("weight_sum_", "alpha_", "lambda_", "ratio_", "shape_", "rate_")

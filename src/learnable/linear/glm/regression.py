@@ -21,13 +21,24 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, hook, param, tags
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import (
+    MAX_ITER,
+    TOLERANCE,
+    Array,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    hook,
+    param,
+    tags,
+)
 from ...data.blocks import Blocks, map_reduce
 from ...data.door import Table, door
 from ...data.sources import named_columns, rowwise
@@ -38,8 +49,6 @@ from ...solvers.problem import Solution
 from ...solvers.smooth.newton import newton
 from ...solvers.smooth.shapes import solve
 from ..base import DEFAULT_TOLERANCE, GRADIENT_MARGIN, IterativeModel, LikelihoodModel, is_explicit
-
-Array = NDArray[np.float64]
 
 _SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg")
 _LARGEST_SQUARE = 1e200  # mean square of a column, beyond which products overflow

@@ -20,14 +20,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular, svdvals
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import TOLERANCE, Boolean, Options, fitted, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.loaded import law
+from ...core import TOLERANCE, Array, Boolean, Certificate, DataError, Options, ParameterError, Run, fitted, law, param
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...probability.student_t import StudentT
@@ -35,8 +31,6 @@ from ...solvers.systems.least_squares import least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..base import LeastSquaresModel
 from ..descent import SOLVERS as DESCENT
-
-Array = NDArray[np.float64]
 
 
 class LinearRegression(LeastSquaresModel):

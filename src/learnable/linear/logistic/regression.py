@@ -25,12 +25,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from ...core.declare import RANDOM_STATE, TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import DataError, ParameterError, SeparableDataError
-from ...core.estimator import Certificate, Run, unobserved
+from ...core import (
+    RANDOM_STATE,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    SeparableDataError,
+    fitted,
+    param,
+    unobserved,
+)
 from ...data.blocks import Blocks, Part
 from ...data.door import LARGEST_ENTRY, TOO_LARGE, Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
@@ -51,8 +65,6 @@ from ..base import (
 )
 from .separation import is_separable
 from .sparse import Composite, is_tall, proven, solve_sparse
-
-Array = NDArray[np.float64]
 
 SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga", *descent.SOLVERS)
 

@@ -16,24 +16,33 @@ import zlib
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED, process_routing
 
-from ...core.certificate import Certificate
-from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import LearnableError, ParameterError
-from ...core.estimator import Run
-from ...core.loaded import law
-from ...core.threads import resolve_n_jobs
+from ...core import (
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    LearnableError,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    param,
+    resolve_n_jobs,
+)
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, class_weights, refuse_extreme_sizes
 from ...data.sources import named_columns
 from ...meta.binary import is_routing
 from ..choosing import ChoosingModel, Fold, Metadata, Shares, accepted
 from .regression import SOLVERS, LogisticRegression, StatedPenalty
-
-Array = NDArray[np.float64]
 
 _INVERSE_STRENGTH = Number(low=1e-100, high=1e100) | Matches(lambda v: v == np.inf, "infinity")
 _SHARE = Number(low=0.0, high=1.0)

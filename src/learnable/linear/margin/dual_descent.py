@@ -35,18 +35,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, never, no_progress
-from ...core.threads import one_thread_blas
+from ...core import Array, NDArray, Progress, never, no_progress, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...solvers.problem import backtrack
 from ...solvers.smooth.newton import factorised
 from ...solvers.systems.normal_equations import conjugate_gradient
 from ._kernels import dual_pass_dense, dual_pass_sparse, subgradient_pass
 from .problem import DualPair, MarginTask, better
-
-Array = NDArray[np.float64]
 
 _CHUNK_ENTRIES = 2**23  # entries of X between two looks at the clock
 _FIRST_SPREAD = 0.1  # of the projected slopes, in units of the targets, at which the set-aside come back

@@ -32,11 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Progress, no_progress
-from ...core.threads import interruptible, one_thread_blas
+from ...core import Array, DataError, NDArray, Progress, interruptible, no_progress, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...risk.losses import SquaredHingeLoss
 from ...risk.objective import relative_gap
@@ -52,8 +49,6 @@ from ._kernels import lasso_hinge_pass
 from .dual_descent import dual_descent, subgradient_descent
 from .interior_point import interior_point
 from .problem import DualPair, MarginTask, better
-
-Array = NDArray[np.float64]
 
 MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 32  # of the thinned problem

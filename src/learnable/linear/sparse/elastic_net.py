@@ -28,12 +28,25 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options, fitted, param, tags
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import (
+    MAX_ITER,
+    RANDOM_STATE,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    param,
+    tags,
+)
 from ...data.blocks import Blocks
 from ...data.door import Table, door
 from ...data.sources import NamedScore
@@ -43,8 +56,6 @@ from ...solvers.systems.least_squares import least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ...solvers.systems.orthogonal import LinearFit
 from ..base import FINEST_CLAIM, SUM_ROUNDING, LinearRegressorModel, in_single, is_single, long_rows, round_linear
-
-Array = NDArray[np.float64]
 
 PRECOMPUTE = Boolean() | Options("auto") | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix")
 _POLISH = 100  # epochs

@@ -23,28 +23,34 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.declare import (
+from ...core import (
     MAX_ITER,
     TOLERANCE,
+    Array,
     ArrayLike,
     Boolean,
+    Certificate,
+    DataError,
     Matches,
+    NDArray,
     Nothing,
     Number,
     Options,
+    ParameterError,
+    Progress,
+    Run,
+    Watched,
     check_parameters,
     fitted,
+    no_progress,
     optional,
     param,
+    resolve_n_jobs,
     tags,
 )
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Progress, Run, Watched, no_progress
-from ...core.threads import resolve_n_jobs
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door
 from ...meta.selection import standard_errors, within_one_error
@@ -63,8 +69,6 @@ from .elastic_net import (
     refuse_overflow,
     round_sparse,
 )
-
-Array = NDArray[np.float64]
 
 ALPHAS = Number(low=1, integer=True) | ArrayLike(Number(low=0.0))
 EPS = Number(low=0.0, high=1.0, low_open=True)

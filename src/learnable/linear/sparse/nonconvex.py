@@ -16,21 +16,29 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Number, Options, fitted, param
-from ...core.estimator import Progress, Run, no_progress
-from ...core.loaded import law
+from ...core import (
+    MAX_ITER,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    Number,
+    Options,
+    Progress,
+    Run,
+    fitted,
+    law,
+    no_progress,
+    param,
+)
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ...risk.objective import relative_gap
 from ...risk.penalties import Lq, MCPenalty, SCADPenalty
 from ..base import LinearRegressorModel
 from ..subset.compressed import Compressed, compressed
-
-Array = NDArray[np.float64]
 
 
 class Smooth(NamedTuple):

@@ -19,15 +19,25 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import ParameterError
-from ...core.estimator import Run
-from ...core.loaded import law
+from ...core import (
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    param,
+)
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, door
 from ...data.sources import NamedScore
@@ -37,8 +47,6 @@ from ..least_squares.ridge_cv import row_order
 from . import _kernels
 from ._kernels import Search
 from .compressed import FLOOR, Compressed, column_numbers, compressed
-
-Array = NDArray[np.float64]
 
 COLUMNS = Nothing() | Matches(
     lambda v: (

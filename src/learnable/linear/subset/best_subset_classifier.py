@@ -13,14 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Number, Options, fitted, param, tags
-from ...core.errors import DataError
-from ...core.estimator import Run
-from ...core.loaded import law
+from ...core import TOLERANCE, Certificate, DataError, NDArray, Number, Options, Run, fitted, law, param, tags
+from ...core import AnyArray as Array
 from ...data.door import Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ..base import LinearClassifierModel
@@ -28,8 +24,6 @@ from .best_subset import COLUMNS, GROUPS, SIZES, BestSubset, penalty_of
 from .compressed import column_numbers
 from .grouped import gap_of, required_units, store_proof, units_of
 from .relaxation import LogisticLoss, Tree, search
-
-Array = NDArray[Any]
 
 
 class BestSubsetClassifier(LinearClassifierModel):

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
-from ...core.errors import ParameterError
-from ...core.estimator import Run
+from ...core import AnyArray as Array
+from ...core import Certificate, NDArray, ParameterError, Run
 from ...data.door import Table
 from .best_subset import cost_of, fold_errors
 from .compressed import FLOOR, Compressed, column_numbers
 from .relaxation import SquaredLoss, Tree, Units, grow, search, splice
-
-Array = NDArray[Any]
 
 #: Share by which an exchange may lower the objective after splicing has ended.
 SPLICED = 1e-8

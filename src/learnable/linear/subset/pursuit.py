@@ -15,15 +15,25 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import ParameterError
-from ...core.estimator import Run
-from ...core.loaded import law
+from ...core import (
+    Array,
+    Boolean,
+    Certificate,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    optional,
+    param,
+)
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, door
 from ...data.sources import NamedScore
@@ -31,8 +41,6 @@ from ..base import VERBOSE, LinearRegressorModel
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
 from .compressed import FLOOR, Compressed, compressed, compressed_targets
-
-Array = NDArray[np.float64]
 
 #: Share of the greatest correlation by which a step's may fall short: the last digits decide between equal columns.
 TOLERANCE = 1e-8

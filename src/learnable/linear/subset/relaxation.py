@@ -22,13 +22,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import expit, xlog1py, xlogy
 
-from ...core.estimator import never
+from ...core import AnyArray as Array
+from ...core import NDArray, never
 
-Array = NDArray[Any]
 Units = list[NDArray[np.intp]]
 
 _ROUNDS = 12  # of z given β and β given z; six leave bounds a tenth looser on 20 columns, thirty change nothing

@@ -15,19 +15,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, Number, fitted, param
-from ...core.estimator import Certificate, Run
-from ...core.loaded import law
+from ...core import MAX_ITER, Array, Certificate, Number, Run, fitted, law, param
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
 from . import _kernels
 from .compressed import compressed
-
-Array = NDArray[np.float64]
 
 #: Share of the greatest correlation by which a move's may fall short: the last digits decide between equal columns.
 TOLERANCE = 1e-8

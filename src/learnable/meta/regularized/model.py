@@ -19,27 +19,31 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from ...core.certificate import Certificate
-from ...core.declare import (
+from ...core import (
     MAX_ITER,
     MAX_SECONDS,
     TOLERANCE,
+    Array,
     ArrayLike,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
     Matches,
+    NDArray,
     Number,
     Options,
+    ParameterError,
+    Run,
     fitted,
+    is_labels,
+    law,
     optional,
     param,
     tags,
 )
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Estimator, Run
-from ...core.loaded import is_labels, law
 from ...data.door import Table, door, read_features
 from ...data.sources import NamedScore, rowwise
 from ...risk.kernels import Kernel, as_kernel
@@ -51,8 +55,6 @@ from .choices import LOSS_RULE, PENALTY_RULE, is_classification, loss_of, penalt
 from .problem import Problem
 from .sets import CoefficientSet, coefficient_set
 from .solve import FormSolution, solve_form
-
-Array = NDArray[np.float64]
 
 _LARGEST = 1e100  # entry whose squares can still be summed
 _NEGATIVE = 1e-8  # share of the largest eigenvalue below which a kernel matrix counts as positive semidefinite

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import AnyArray as Array
+from ...core import NDArray
 from ...data.blocks import map_reduce
 
-Array = NDArray[Any]
 #: The values of a kernel at two sets of points.
 Between = Callable[[Any, Any], Array]
 

@@ -28,8 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.errors import DataError, LearnableError
-from ...core.estimator import Certificate
+from ...core import Certificate, DataError, LearnableError
 from .kkt import Goal, KKTReport, Rows
 
 Array: TypeAlias = NDArray[np.float64]

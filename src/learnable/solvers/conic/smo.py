@@ -35,10 +35,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
-from ...core.threads import TaskTeam, resolve_n_jobs
+from ...core import Array, NDArray, Progress, TaskTeam, no_progress, resolve_n_jobs
 from ._smo_kernels import (
     LANES,
     Block,
@@ -50,7 +48,6 @@ from ._smo_kernels import (
     solve_block_alone,
 )
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _SUM_TILE = 2048  # columns that one call sums

@@ -33,12 +33,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Observer, Progress, never, no_progress, unobserved
+from ...core import Array, NDArray, Observer, Progress, never, no_progress, unobserved
 from ..problem import Evaluation, Smooth, Solution
-
-Array = NDArray[np.float64]
 
 _ARMIJO = 1e-4  # Wolfe's conditions with the usual values for quasi-Newton steps (Nocedal and Wright, section 3.1)
 _CURVATURE = 0.9  # share of the slope that may be left after a step: loose, so that the first trial mostly passes

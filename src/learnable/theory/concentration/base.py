@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import DataError, Number, ParameterError, check_parameters
 
 Array = NDArray[np.float64]
 

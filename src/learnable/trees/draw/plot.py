@@ -11,10 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Number, check_parameters, optional
-from ...core.errors import DataError
+from ...core import DataError, NDArray, Number, check_parameters, optional
 from ...plots.axes import ACCENT, MUTED
 from ...plots.markup import Markup, clean, compact, svg, tag
 from ...plots.optimization import COLOURS
@@ -168,8 +166,6 @@ class NodeFigures:
             parts = [self.rows[child] for child in below] or [np.flatnonzero(leaves == node)]
             self.rows[node] = np.sort(np.concatenate(parts))
 
-
-Array = NDArray[np.float64]
 
 # mean widths of a letter at 12 units; estimates from above for most fonts
 _LETTER = 6.6

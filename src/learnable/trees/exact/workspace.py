@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.threads import on_main_thread, run_tasks
+from ...core import Array, NDArray, on_main_thread, run_tasks
 from ..criteria import ABSOLUTE_ERROR, CLASSES, PAIRS, SUMS, TWO, Target
 from ..growth import GrowthRule, NodeStore, limits_of
 from ..table import Columns
@@ -26,8 +25,6 @@ from ._nodes import (
 from ._search import search
 from ._sorting import COUNTS
 from ._sweeps import FOUND_SIZE, LEVEL, SCORE, TIE, medians, rank_level
-
-Array = NDArray[np.float64]
 
 _FEW_CODES = 4096  # columns with up to so many codes may be summed by code
 _WORTH_A_THREAD = 1 << 18  # rows times columns

@@ -29,11 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import ParameterError
+from ...core import Array, NDArray, ParameterError, run_tasks
 from ...core.jit import kernel, lean_kernel
-from ...core.threads import run_tasks
 from .sharing import bundle, level_bins, transpose
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -42,9 +40,6 @@ from .sharing import bundle, level_bins, transpose
 # With equal shares alone, a column that is zero in nine of ten rows would spend nine of ten bins on that one value.
 # So a value that has the weight of a bin or more gets its own, and the other bins share what is left, as in LightGBM
 # (Ke et al., NIPS 2017).
-
-
-Array = NDArray[np.float64]
 
 
 #: Rows from which the edges of bins are computed; more would not move them visibly.

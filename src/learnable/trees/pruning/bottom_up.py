@@ -21,17 +21,12 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from ...core.declare import Matches, Number, Options, check_parameters
-from ...core.errors import DataError, DataTypeError
-from ...core.estimator import Certificate
+from ...core import Array, Certificate, DataError, DataTypeError, Matches, NDArray, Number, Options, check_parameters
 from ...data.door import read_features, read_target, read_weight, take_named_columns
 from ..layout import Trees, renumbered
 from ._kernels import errors_below
-
-Array = NDArray[np.float64]
 
 _TIE = 1e-12  # errors within it are equal
 _RULES = {

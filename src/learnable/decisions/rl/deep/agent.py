@@ -23,25 +23,29 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.certificate import Certificate
-from ....core.declare import (
+from ....core import (
     MAX_SECONDS,
     N_JOBS,
     Boolean,
+    Certificate,
+    DataError,
+    Loadable,
     Matches,
     Nothing,
     Number,
     Options,
+    ParameterError,
     Rule,
     check_parameters,
     hook,
+    law,
+    one_thread_blas,
     optional,
+    resolve_n_jobs,
+    run_tasks,
 )
-from ....core.errors import DataError, ParameterError
-from ....core.loaded import Loadable, law
-from ....core.threads import one_thread_blas, resolve_n_jobs, run_tasks
+from ....core import AnyArray as Array
 from ....neural.optimisers import Optimiser
 from ..._random import make_streams
 from ...chunks import Clock
@@ -49,8 +53,6 @@ from .loop import MOVES, STEPS, Diverged, Run, Session, new_block
 from .networks import UNIT_CODES
 from .results import Evaluation, SeedSweep, Training, sweep
 from .worlds import CompiledWorld, World, as_world
-
-Array = NDArray[Any]
 
 #: Updates between two looks at the size of the parameters, and the size at which learning has diverged: weights of a
 #: network that works are of the order of one.

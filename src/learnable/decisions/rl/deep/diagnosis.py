@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError
-from ....core.threads import one_thread_blas
+from ....core import AnyArray as Array
+from ....core import DataError, one_thread_blas
 from ....neural.layers.dense import Dense
 from ....plots.lines import function_bands
 from ....plots.markup import Markup, join, tag
@@ -24,8 +23,6 @@ from ....plots.points import scatter
 from .agent import DeepAgent
 from .loop import new_block
 from .worlds import as_world
-
-Array = NDArray[Any]
 
 #: A step of a truncated episode is judged if at most this share of its return lies beyond the cut.
 _BEYOND = 0.05

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.declare import Boolean, Number, Rule
-from ....core.errors import DataError
+from ....core import AnyArray as Array
+from ....core import Boolean, DataError, Number, Rule
 from ....neural.network import Network
 from ....solvers.lab.first_order import Adam
 from . import _replay_kernels as replay_kernels
@@ -36,8 +35,6 @@ from .agent import DeepAgent
 from .loop import STEPS, Diverged, Session
 from .networks import build, policy_arrays
 from .worlds import World
-
-Array = NDArray[Any]
 
 #: Added to errors, so that no step has the priority zero.
 _LEAST_ERROR = 1e-6

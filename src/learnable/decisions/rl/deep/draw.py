@@ -6,15 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError
+from ....core import AnyArray as Array
+from ....core import DataError
 from ....plots.axes import ACCENT, MUTED
 from ....plots.markup import Markup, animate, svg, tag
 from . import _physics as physics
 from .worlds import ControlEnvironment
-
-Array = NDArray[Any]
 
 _WIDTH = 300.0
 _HEIGHT = 160.0

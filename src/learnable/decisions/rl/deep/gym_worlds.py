@@ -10,14 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError
+from ....core import AnyArray as Array
+from ....core import DataError
 from ..._random import uniform
 from ._play_kernels import Block, PolicyArrays, choose_many, finish
 from .worlds import World
-
-Array = NDArray[Any]
 
 
 class Encoder:

@@ -12,18 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ....core.errors import DataError
+from ....core import AnyArray as Array
+from ....core import DataError
 from ....neural.optimisers import Optimiser
 from ...chunks import Clock
 from ._play_kernels import Block, PolicyArrays
 from ._update_kernels import add_moments, add_return_moments, first_bad
 from .results import Training
 from .worlds import World
-
-Array = NDArray[Any]
 
 # Places of `counts`.
 STEPS = 0  # of the environment

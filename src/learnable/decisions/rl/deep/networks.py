@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ....core import AnyArray as Array
 from ....neural.layers.activations import UNITS
 from ....neural.layers.base import Cache, Layer
 from ....neural.layers.dense import Dense
 from ....neural.network import Network
 from ._play_kernels import RELU, TANH, PolicyArrays
-
-Array = NDArray[Any]
 
 UNIT_CODES = {"relu": RELU, "tanh": TANH}
 

@@ -29,10 +29,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.declare import Boolean, Number, Rule, hook, optional
-from ....core.errors import DataError
+from ....core import AnyArray as Array
+from ....core import Boolean, DataError, Number, Rule, hook, optional
 from ....neural.network import Network
 from ....solvers.lab.first_order import Adam, RMSprop
 from . import _update_kernels as k
@@ -41,8 +40,6 @@ from .agent import DeepAgent
 from .loop import Diverged, Session
 from .networks import build, policy_arrays, start_small
 from .worlds import World
-
-Array = NDArray[Any]
 
 #: Gain of the last layer of a policy at the start: small, so that all actions are about equally likely.
 _POLICY_GAIN = 0.01

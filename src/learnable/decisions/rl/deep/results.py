@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from ....core import AnyArray as Array
 from ..results import bootstrap_interval, interquartile_mean
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

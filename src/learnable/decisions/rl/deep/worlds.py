@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError, ParameterError
+from ....core import AnyArray as Array
+from ....core import DataError, ParameterError
 from ..._random import make_streams
 from ...mdp.model import MDP
 from ..environments import TableEnvironment, from_mdp
 from . import _physics as physics
 from ._play_kernels import Block, PolicyArrays, WorldArrays, begin_all, play_out, roll
-
-Array = NDArray[Any]
 
 #: Largest number of a state: angles are brought back by full turns, one at a time.
 _FARTHEST = 1e6
