@@ -66,7 +66,6 @@ from .registry import registered_class as registered_class
 from .registry import registered_name as registered_name
 from .registry import resolve as resolve
 from .threads import ABORT as ABORT
-from .threads import Background as Background
 from .threads import BarrierTeam as BarrierTeam
 from .threads import Stopped as Stopped
 from .threads import TaskTeam as TaskTeam

@@ -35,7 +35,13 @@ from .loaded import Loadable
 
 
 class Rule:
-    """What a parameter may be: `allows(value)` and a phrase that completes "must be …"."""
+    """What a parameter may be: `allows(value)` and a phrase that completes "must be …".
+
+    Examples
+    --------
+    >>> (Number(low=1) | Options("auto")).phrase
+    "a number >= 1, or one of 'auto'"
+    """
 
     phrase: str = ""
 
@@ -112,7 +118,13 @@ class Number(Rule):
 
 @dataclass(frozen=True)
 class Boolean(Rule):
-    """True or False."""
+    """True or False.
+
+    Examples
+    --------
+    >>> Boolean().allows(True), Boolean().allows(1)
+    (True, False)
+    """
 
     phrase: str = "True or False"
 
@@ -122,7 +134,13 @@ class Boolean(Rule):
 
 
 class Options(Rule):
-    """One of a few words."""
+    """One of a few words.
+
+    Examples
+    --------
+    >>> Options("l1", "l2").allows("l1"), Options("l1", "l2").allows("L1")
+    (True, False)
+    """
 
     def __init__(self, *words: str) -> None:
         self.words = words
@@ -135,7 +153,13 @@ class Options(Rule):
 
 @dataclass(frozen=True)
 class Nothing(Rule):
-    """None."""
+    """None.
+
+    Examples
+    --------
+    >>> (Number() | Nothing()).allows(None)
+    True
+    """
 
     phrase: str = "None"
 
@@ -146,7 +170,13 @@ class Nothing(Rule):
 
 @dataclass(frozen=True)
 class ArrayLike(Rule):
-    """A sequence of numbers, each of which obeys `each`."""
+    """A sequence of numbers, each of which obeys `each`.
+
+    Examples
+    --------
+    >>> ArrayLike(Number(low=0.0)).allows([0.5, 2]), ArrayLike().allows([])
+    (True, False)
+    """
 
     each: Rule = Number()
 
@@ -168,7 +198,13 @@ class ArrayLike(Rule):
 
 @dataclass(frozen=True)
 class Matches(Rule):
-    """Whatever a predicate accepts; for callables, splitters and other objects."""
+    """Whatever a predicate accepts; for callables, splitters and other objects.
+
+    Examples
+    --------
+    >>> Matches(callable, "a function").allows(len)
+    True
+    """
 
     predicate: Callable[[Any], bool]
     phrase: str
@@ -376,7 +412,15 @@ def tags(**values: Any) -> dict[str, Any]:
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, fitted))
 class Declared(Loadable, BaseEstimator):
-    """An estimator in scikit-learn's sense, made of its declarations."""
+    """An estimator in scikit-learn's sense, made of its declarations.
+
+    Examples
+    --------
+    >>> class Shifted(Declared):
+    ...     by: float = param(Number(), "The shift.", default=0.5)
+    >>> Shifted(by=2.0).get_params()
+    {'by': 2.0}
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -162,7 +162,14 @@ def no_progress(iteration: int, value: float) -> bool:
 
 
 class Watched:
-    """A progress function that remembers whether it said stop."""
+    """A progress function that remembers whether it said stop.
+
+    Examples
+    --------
+    >>> watched = Watched(lambda iteration, value: iteration >= 2)
+    >>> watched(1, 0.5), watched(2, 0.4), watched.stopped
+    (False, True, True)
+    """
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -184,7 +191,15 @@ def never() -> bool:
 
 
 class StopFlag:
-    """A flag that another thread may raise and a `nogil` kernel may poll through `array[0] != 0`."""
+    """A flag that another thread may raise and a `nogil` kernel may poll through `array[0] != 0`.
+
+    Examples
+    --------
+    >>> flag = StopFlag()
+    >>> flag.raise_()
+    >>> flag.raised
+    True
+    """
 
     def __init__(self) -> None:
         self.array: NDArray[np.int64] = np.zeros(1, dtype=np.int64)

@@ -47,7 +47,18 @@ def law(what: str, holds: Callable[[Any], Any], given: str = "") -> Law:
 
 
 class Loadable:
-    """A model, or a part of one, that is checked when it is loaded: by its declarations, then by its laws."""
+    """A model, or a part of one, that is checked when it is loaded: by its declarations, then by its laws.
+
+    Examples
+    --------
+    >>> class Share(Loadable):
+    ...     value = 1.5
+    ...     _laws = (law("a share must be at most one, not {model.value}", lambda share: share.value <= 1.0),)
+    >>> Share()._check_loaded()
+    Traceback (most recent call last):
+        ...
+    learnable.core.errors.ModelFileError: load: a share must be at most one, not 1.5.
+    """
 
     _laws: ClassVar[tuple[Law, ...]] = ()
 

@@ -18,7 +18,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Background, DataError
+from ..core import DataError
+from ..core.threads import Background
 
 #: Bytes of mapped pages that may be resident. Of 128 MB, 256 MB and 1 GB on a fit of 2M × 28 the time differed by
 #: less than its noise.

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Background, DataError, DataTypeError, StopFlag, resolve_n_jobs
+from ..core import DataError, DataTypeError, StopFlag, resolve_n_jobs
 from ..core.jit import intrinsic, kernel
+from ..core.threads import Background
 from .blocks import Block, reduce_loads
 from .door import LARGEST_TARGET, LARGEST_WEIGHT
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells

@@ -30,7 +30,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ...core import Array, Background, NDArray, Run, TaskTeam, resolve_n_jobs
+from ...core import Array, NDArray, Run, TaskTeam, resolve_n_jobs
+from ...core.threads import Background
 from ...data.any_order import ALONE, LEDGER, World, mean, read_ledger, sums_by_group, total
 from ...trees._random import tree_seed
 from ...trees.growth import Grown, GrowthStopped
