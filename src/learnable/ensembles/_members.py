@@ -14,10 +14,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import Array, Certificate
+from ..trees import DecisionTreeClassifier, DecisionTreeRegressor, Trees
 from ..trees._random import seed_of
-from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.file_layout import require
-from ..trees.layout import Trees
 from .adaboost.stumps import Stumps, stump_tree
 
 Tree = DecisionTreeClassifier | DecisionTreeRegressor

@@ -18,8 +18,7 @@ from scipy.stats import chi2
 from ..core import Array, DataError, NDArray, Number, Options, ParameterError, check_parameters
 from ..data.arrays import as_array, as_numbers
 from ..data.door import encode_classes, read_values, read_weight
-from ..plots.distributions import histogram
-from ..plots.markup import Markup, side_by_side
+from ..plots import Markup, histogram, side_by_side
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ from ..core import (
     param,
     tags,
 )
-from ..data.blocks import Block, map_reduce
-from ..data.door import door
+from ..data import Block, door, map_reduce
 from ..probability.conjugate.dirichlet_multinomial import DirichletCategorical
 from ._kernels import add_categories, category_scores
 from .base import codes_of, log_or_minus_inf, score_rows, weights_of

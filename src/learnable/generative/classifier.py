@@ -20,10 +20,8 @@ from .. import probability
 from ..core import Array, Certificate, DataError, Matches, ParameterError, Run, fitted, law, param
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.door import Table, door
-from ..probability.base import Distribution, ExponentialFamily
+from ..probability import Distribution, ExponentialFamily, MultivariateNormal, Normal
 from ..probability.conjugate.base import Conjugate
-from ..probability.multivariate_normal import MultivariateNormal
-from ..probability.normal import Normal
 from .base import PRIORS, TOLERANCE, DensityModel, check_priors, log_or_minus_inf, score_rows
 from .moments import class_moments, class_scatter
 

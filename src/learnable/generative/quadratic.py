@@ -17,8 +17,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular, svd
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import Array, Boolean, Certificate, Number, Options, Run, fitted, is_array, law, param
-from ..data.blocks import map_reduce
-from ..data.door import Table, door
+from ..data import Table, door, map_reduce
 from ..data.sources import rowwise
 from ..probability.multivariate_normal import MultivariateNormal
 from .base import PRIORS, TOLERANCE, DensityModel, RankError, log_or_minus_inf, score_rows

@@ -24,8 +24,7 @@ from ..core import (
     param,
 )
 from ..core import AnyArray as Array
-from ..data.blocks import Blocks, Part
-from ..data.door import Table
+from ..data import Blocks, Part, Table
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from .normals import normalise, whitening_factors

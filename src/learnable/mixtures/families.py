@@ -27,8 +27,7 @@ import numpy as np
 
 from ..core import AnyArray as Array
 from ..core import DataError, ParameterError
-from ..probability.multivariate_normal import MultivariateNormal
-from ..probability.normal import Normal
+from ..probability import MultivariateNormal, Normal
 from .normals import Mixture, NormalMixture, Prior, normalise, restrict
 
 _CHUNK_ROWS = 2048  # rows of which all outer products are held at a time

@@ -32,8 +32,7 @@ from ..core import (
     param,
     tags,
 )
-from ..data.blocks import Blocks, Part, map_reduce
-from ..data.door import Table, door, read_features
+from ..data import Blocks, Part, Table, door, map_reduce, read_features
 from ..meta.splits import as_generator
 from ..solvers.em import em_in_time
 from .base import InformationCriteria, MixtureBase, precisions_of

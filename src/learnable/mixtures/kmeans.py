@@ -46,8 +46,7 @@ from ..core import (
     tags,
 )
 from ..core import AnyArray as Array
-from ..data.blocks import Blocks, Part, map_reduce
-from ..data.door import Table, door, read_features
+from ..data import Blocks, Part, Table, door, map_reduce, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em

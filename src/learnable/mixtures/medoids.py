@@ -41,8 +41,7 @@ from ..core import (
     tags,
 )
 from ..core import AnyArray as Array
-from ..data.blocks import map_reduce
-from ..data.door import Table, door, read_features
+from ..data import Table, door, map_reduce, read_features
 from ..meta.splits import as_generator
 from ._kernels import Seats, seat_rows, try_candidates, weigh_candidate
 from .starts import check_enough_rows

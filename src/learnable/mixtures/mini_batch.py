@@ -38,8 +38,7 @@ from ..core import (
     param,
 )
 from ..core import AnyArray as Array
-from ..data.blocks import map_reduce
-from ..data.door import Table, door
+from ..data import Table, door, map_reduce
 from ..meta.splits import as_generator
 from .kmeans import CentreModel
 from .lloyd import nearest_centres, rows_of, sums_of_clusters

@@ -37,9 +37,7 @@ from ..core import AnyArray as Array
 from ..data.blocks import Blocks, Part, add_each, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
-from ..probability.base import ExponentialFamily
-from ..probability.multivariate_normal import MultivariateNormal
-from ..probability.normal import Normal
+from ..probability import ExponentialFamily, MultivariateNormal, Normal
 from ..solvers.em import EMResult, em_in_time
 from ..solvers.lab.minimize import minimize
 from ..solvers.problem import Evaluation, Moment

@@ -32,13 +32,10 @@ from ..core import (
     optional,
     param,
 )
-from ..data.blocks import Blocks, Part, map_reduce
-from ..data.door import Table, door, read_features
+from ..data import Blocks, Part, Table, door, map_reduce, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
-from ..probability.dirichlet import Beta
-from ..probability.multivariate_t import MultivariateStudentT
-from ..probability.student_t import StudentT
+from ..probability import Beta, MultivariateStudentT, StudentT
 from ..solvers.em import em_in_time
 from .base import MixtureBase, log_sums, precisions_of
 from .narration import VERBOSE, MixtureNarrator

@@ -34,8 +34,7 @@ from ..core import (
     tags,
 )
 from ..core import AnyArray as Array
-from ..data.blocks import Block
-from ..data.door import Table, door, read_features
+from ..data import Block, Table, door, read_features
 from ._kernels import HAMMING
 from .metrics import (
     MeasuredSearch,

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..core import AnyArray as Array
 from ..core import DataError, ParameterError
-from ..data.blocks import Block, map_reduce
+from ..data import Block, Files, map_reduce
 from ..data.door import is_external
-from ..data.files import Files
 from ..data.sources import open_files, open_source
 from .nearest import NearestNeighbors
 

@@ -9,9 +9,7 @@ import numpy as np
 
 from ...core import AnyArray as Array
 from ...core import DataError
-from ...probability.base import Distribution, Univariate
-from ...probability.binomial import Bernoulli
-from ...probability.normal import Normal
+from ...probability import Bernoulli, Distribution, Normal, Univariate
 from . import _kernels as k
 
 

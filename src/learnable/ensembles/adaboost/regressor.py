@@ -35,13 +35,10 @@ from ...data.door import Table, door, read_features
 from ...data.rows import take_rows
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
+from ...trees import Columns, DecisionTreeRegressor, GrowthRule, grow
 from ...trees._random import seed_of
 from ...trees.criteria import Target
-from ...trees.decision_tree import DecisionTreeRegressor
-from ...trees.exact.grower import grow
-from ...trees.growth import GrowthRule
 from ...trees.layout import Trees, concatenate
-from ...trees.table import Columns
 from .._members import MemberSequence, check_models, check_weights, member_tree, weighted_importances
 from ..draws import Draw, draw_rows
 from ..weak_learners import WeakLearning, as_given, remembering_container, seed_parts

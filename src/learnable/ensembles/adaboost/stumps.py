@@ -27,9 +27,8 @@ import scipy.sparse as sp
 
 from ...core import Array, Loadable, NDArray, TaskTeam, is_array, law, resolve_n_jobs, run_tasks
 from ...core.jit import kernel
+from ...trees import Columns, Trees
 from ...trees.histogram.bins import midpoints
-from ...trees.layout import Trees
-from ...trees.table import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
 # Loops of boosted stumps: sums of weights by code, the best cut of every column, and votes summed over stumps.

@@ -34,18 +34,16 @@ from ...core import (
     resolve_n_jobs,
 )
 from ...data.door import Table
+from ...trees import Columns, Grown, GrowthRule, grow
 from ...trees._random import seed_of, tree_seed, tree_state
 from ...trees.criteria import Target
 from ...trees.decision_tree import TOLERANCE
-from ...trees.exact.grower import grow
 from ...trees.file_layout import narrow, require
-from ...trees.growth import Grown, GrowthRule
 from ...trees.layout import Trees, concatenate
 from ...trees.models import TreePredictions
 from ...trees.predict import questions, rows_for_walks, walk_rows
 from ...trees.random.grower import Values, read_table
 from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule
-from ...trees.table import Columns
 from .._cluster import SharedTable, can_share, room_for
 from .._crew import run_crew
 from .._members import MemberSequence, Tree, member_tree

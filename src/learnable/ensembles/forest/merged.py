@@ -29,9 +29,8 @@ from ...core import Array, DataError, NDArray, Run
 from ...data.blocks import joined_lists, map_reduce
 from ...data.dask_blocks import Reader, current_client, run_on_partitions
 from ...data.dask_tasks import RETRIES, result_of
+from ...trees import Trees, prune_to
 from ...trees.criteria import CLASSES, PAIRS, TWO, Target
-from ...trees.layout import Trees
-from ...trees.pruning.cost_complexity import prune_to
 from ...trees.table import bin_edges, sample_step
 from ..draws import Draw, draw_counts
 from ..gradient.cluster import share_out

@@ -15,10 +15,8 @@ from ...core import Array, NDArray
 from ...data.any_order import LIMBS, add_by_group
 from ...data.blocks import Block
 from ...data.dask_blocks import Reader
+from ...trees import GrowthRule, Trees, grow
 from ...trees.criteria import Target
-from ...trees.exact.grower import grow
-from ...trees.growth import GrowthRule
-from ...trees.layout import Trees
 from ...trees.table import Columns, bin_column
 from ..draws import Draw, Rows, draw_counts
 from ._kernels import count_codes, place_rows

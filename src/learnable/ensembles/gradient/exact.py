@@ -37,13 +37,9 @@ from ...core import (
     param,
     resolve_n_jobs,
 )
+from ...trees import Columns, DecisionTreeRegressor, Grown, GrowthRule, Trees, grow
 from ...trees.criteria import Target
-from ...trees.decision_tree import DecisionTreeRegressor
-from ...trees.exact.grower import grow
-from ...trees.growth import Grown, GrowthRule
-from ...trees.layout import Trees
 from ...trees.settings import TreeGrowth, count_features, count_rows
-from ...trees.table import Columns
 from ..forest.models import _prune
 from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
 from .driver import Rounds, power_of_two

@@ -45,14 +45,12 @@ from ...data.any_order import ALONE, World, count
 from ...data.dask_blocks import DaskBlocks, current_client
 from ...data.door import Table
 from ...data.mapped import MappedArrays
+from ...trees import Columns, Grown, GrowthRule, Trees
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
-from ...trees.growth import Grown, GrowthRule
 from ...trees.histogram.bins import BinnedTable
 from ...trees.histogram.grower import HistogramGrower, HistogramRule
 from ...trees.histogram.merged import MergedGrower
-from ...trees.layout import Trees
-from ...trees.table import Columns
 from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
 from .checkpoint import Checkpoint
 from .cluster import fit_on_cluster

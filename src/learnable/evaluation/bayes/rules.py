@@ -21,13 +21,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from ...core.errors import DataError, ParameterError
-from ...probability.base import Distribution
-from ...probability.binomial import Bernoulli, Binomial
-from ...probability.categorical import Categorical
-from ...probability.joint_table import JointTable
-from ...probability.multivariate_normal import MultivariateNormal
-from ...probability.normal import Normal
-from ...probability.poisson import Poisson
+from ...probability import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    Distribution,
+    JointTable,
+    MultivariateNormal,
+    Normal,
+    Poisson,
+)
 
 Array = NDArray[np.float64]
 

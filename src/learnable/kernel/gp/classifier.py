@@ -36,8 +36,7 @@ from ...core import (
     interruptible,
     param,
 )
-from ...data.blocks import map_reduce
-from ...data.door import Table, read_features
+from ...data import Table, map_reduce, read_features
 from ...data.sources import NamedScore, rowwise
 from ...meta.one_vs_one import count_votes
 from ...risk.kernels.base import Kernel

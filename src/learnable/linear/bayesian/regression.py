@@ -49,11 +49,7 @@ from ...core import (
 from ...data.blocks import Scan, whole_checksum
 from ...data.door import Table, door, read_features, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.sources import NamedScore, rowwise
-from ...probability.gamma import InverseGamma
-from ...probability.multivariate_normal import MultivariateNormal
-from ...probability.multivariate_t import MultivariateStudentT
-from ...probability.normal import Normal
-from ...probability.student_t import StudentT
+from ...probability import InverseGamma, MultivariateNormal, MultivariateStudentT, Normal, StudentT
 from ...solvers.systems.least_squares import dense_rows, least_squares
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, centred_moments, relative_residual, residual_sums
 from ...solvers.systems.orthogonal import eliminate_intercept, weighted_mean

@@ -39,8 +39,7 @@ from ...core import (
     param,
     tags,
 )
-from ...data.blocks import Blocks, map_reduce
-from ...data.door import Table, door
+from ...data import Blocks, Table, door, map_reduce
 from ...data.sources import named_columns, rowwise
 from ...risk.deviance import DevianceRisk, TargetSums, target_sums
 from ...risk.losses import DevianceLoss

@@ -39,8 +39,7 @@ from ...core import (
     one_thread_blas,
     param,
 )
-from ...data.blocks import Blocks, Part
-from ...data.door import Table, door
+from ...data import Blocks, Part, Table, door
 from ...solvers.systems.least_squares import compressed_fit, dense_rows, least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ...solvers.systems.orthogonal import LinearFit, orthogonal_fit, weighted_mean

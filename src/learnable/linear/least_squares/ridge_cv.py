@@ -44,8 +44,7 @@ from ...core import (
     one_thread_blas,
     param,
 )
-from ...data.blocks import Block, map_reduce
-from ...data.door import Table, door
+from ...data import Block, Table, door, map_reduce
 from ...data.sources import NamedScore
 from ...meta.binary import is_routing
 from ...solvers.systems.least_squares import compress, compressed_fit, dense_rows, gram_fit, least_squares

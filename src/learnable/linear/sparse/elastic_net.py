@@ -47,8 +47,7 @@ from ...core import (
     param,
     tags,
 )
-from ...data.blocks import Blocks
-from ...data.door import Table, door
+from ...data import Blocks, Table, door
 from ...data.sources import NamedScore
 from ...solvers.composite.coordinate import FLOOR, Gap, Penalty, penalised_gap
 from ...solvers.composite.working_set import Design, SparseFit, WorkingSet, design_of

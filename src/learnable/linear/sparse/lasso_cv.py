@@ -51,8 +51,7 @@ from ...core import (
     resolve_n_jobs,
     tags,
 )
-from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table, door
+from ...data import Blocks, Part, Table, door, map_reduce
 from ...meta.selection import standard_errors, within_one_error
 from ...solvers.composite.working_set import MomentDesign, SparseFit, WorkingSet, design_of
 from ...solvers.systems.moments import Moments, fold_moments

@@ -38,8 +38,7 @@ from ...core import (
     law,
     param,
 )
-from ...data.blocks import Blocks, Part
-from ...data.door import Table, door
+from ...data import Blocks, Part, Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
 from ..choosing import plain_splits

@@ -34,8 +34,7 @@ from ...core import (
     optional,
     param,
 )
-from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table, door
+from ...data import Blocks, Part, Table, door, map_reduce
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
 from .compressed import Compressed, compressed, compressed_targets

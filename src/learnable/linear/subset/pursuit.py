@@ -34,8 +34,7 @@ from ...core import (
     optional,
     param,
 )
-from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table, door
+from ...data import Blocks, Part, Table, door, map_reduce
 from ...data.sources import NamedScore
 from ..base import VERBOSE, LinearRegressorModel
 from ..choosing import ChoosingModel, Fold

@@ -17,9 +17,8 @@ import numpy as np
 from ....core import AnyArray as Array
 from ....core import DataError, one_thread_blas
 from ....neural.layers.dense import Dense
-from ....plots.lines import function_bands
+from ....plots import function_bands, scatter
 from ....plots.markup import Markup, join, tag
-from ....plots.points import scatter
 from .agent import DeepAgent
 from .loop import new_block
 from .worlds import as_world
