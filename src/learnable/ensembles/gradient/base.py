@@ -411,8 +411,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
             "{owner}: sizes must be whole numbers",
             lambda model: (
                 are_counts(model, "n_trees_per_iteration_", "n_features_in_")
-                and model.n_trees_per_iteration_ >= 1
-                and model.n_features_in_ >= 1
+                and min(model.n_trees_per_iteration_, model.n_features_in_) >= 1
             ),
             "trees_",
         ),
@@ -434,12 +433,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         ),
         law(
             "{owner}: the levels of the categories are damaged",
-            lambda model: (
-                check_levels(
-                    getattr(model, "is_categorical_", None), getattr(model, "levels_", None), model.n_features_in_
-                )
-                is None
-            ),
+            lambda model: check_levels(model.is_categorical_, model.levels_, model.n_features_in_) is None,
             "trees_",
         ),
         law("{owner}: classes_ is odd", lambda model: not model._classes or is_labels(model.classes_), "trees_"),

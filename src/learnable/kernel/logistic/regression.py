@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, lapack
-from scipy.special import entr, expit, log_expit, log_softmax, softmax
+from scipy.special import entr
 from sklearn.base import ClassifierMixin
 
 from ...core import (
@@ -62,6 +62,7 @@ from ...data.blocks import map_reduce
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
+from ...linear.logistic.regression import ScoreProbabilities
 from ...risk.classes import feasible_mix
 from ...risk.losses import SoftmaxLoss
 from ...risk.objective import relative_gap
@@ -481,7 +482,7 @@ _SMALLEST_RANK = 60
 _SMALLEST_TOLERANCE = 1e-12
 
 
-class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
+class KernelLogisticRegression(ScoreProbabilities, NamedScore, ClassifierMixin, RepresenterModel):
     r"""Kernel logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, f(xᵢ) + b) + ½‖f‖², ℓ the (softmax) cross-entropy.
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Newton steps, each solved by conjugate gradients whose
@@ -586,18 +587,6 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
-
-    @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes, of shape (n_samples, n_classes)."""
-        z = self.decision_function(X)
-        return np.column_stack([expit(-z), expit(z)]) if z.ndim == 1 else np.asarray(softmax(z, axis=1))
-
-    @rowwise
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the probabilities."""
-        z = self.decision_function(X)
-        return np.column_stack([log_expit(-z), log_expit(z)]) if z.ndim == 1 else np.asarray(log_softmax(z, axis=1))
 
     _laws = (
         law(
