@@ -31,7 +31,7 @@ B = TypeVar("B", covariant=True)
 
 _BLOCK_ELEMENTS = 2**20  # 8 MB of float64: large enough that handing it to a thread costs nothing
 _SPARSE_BLOCK_ROWS = 2**15
-_AHEAD = 2  # unmerged results a thread: one in work and one in store
+_AHEAD = 2  # unmerged results per thread: one in work and one in store
 
 
 class Block(NamedTuple):

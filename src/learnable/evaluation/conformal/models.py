@@ -61,7 +61,7 @@ _REGRESSOR = Matches(
     lambda v: not isinstance(v, type) and hasattr(v, "fit") and hasattr(v, "predict"),
     "a regressor with fit and predict",
 )
-_BLOCK = 2**22  # numbers held at once while n leave-one-out predictions a row are made
+_BLOCK = 2**22  # numbers held at once while n leave-one-out predictions per row are made
 
 
 #: What a wrapper must not have from its model: it would say something about the model, not about the intervals.

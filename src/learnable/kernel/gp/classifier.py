@@ -168,7 +168,7 @@ def not_mercer(model: Any, kernel: Kernel) -> DataError:
     return DataError(f"{type(model).__name__}: the kernel {kernel.formula} is not positive semidefinite on these rows.")
 
 
-# -- one process a pair ------------------------------------------------------------------------------------------------
+# -- one process per pair ----------------------------------------------------------------------------------------------
 
 
 def fit_pairs(model: Any, X: Array, codes: NDArray[Any], run: Run) -> Certificate:
@@ -325,7 +325,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
     M_ : array of shape (n, n)
         With the softmax, the factor of Σ Eᶜ.
     estimators_ : list of GaussianProcessClassifier
-        With one process a pair, those of (0, 1), (0, 2), …, (1, 2), …
+        With one process per pair, those of (0, 1), (0, 2), …, (1, 2), …
     n_iter_ : int
         Steps of all searches.
     log_marginal_likelihood_value_ : float

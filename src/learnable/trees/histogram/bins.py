@@ -377,7 +377,7 @@ class Bins:
         return BinnedTable(self, rows, columns)
 
     def _padded_edges(self, dtype: Any) -> NDArray[Any]:
-        """Return 255 edges a column, infinite ones at the end; x <= edge is the same in both precisions."""
+        """Return 255 edges per column, infinite ones at the end; x <= edge is the same in both precisions."""
         padded = np.full((self.n_columns, 256), np.inf, dtype)
         for j in range(self.n_columns):
             own = self.edges[self.edge_start[j] : self.edge_start[j + 1]]
