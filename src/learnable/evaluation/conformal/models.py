@@ -6,7 +6,7 @@ With the residuals Rᵢ = |yᵢ − μ₋ᵢ(xᵢ)| of rows that the model μ₋
     CV+, jackknife+:  from −(r-th smallest of −μ₋ᵢ(x) + Rᵢ) to the r-th smallest of μ₋ᵢ(x) + Rᵢ,
 
 where μ₋ᵢ is the model without the fold of row i (jackknife+: without row i). What is guaranteed, and why, is in
-`conformal_base.py`.
+`base.py`.
 
 Reference: R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani, Predictive inference with the jackknife+, Annals
 of Statistics 49, 2021, equations 2, 4 and 11; J. Lei et al., Distribution-free predictive inference for regression,
@@ -350,7 +350,7 @@ def _select(shifts: Array, values: Array, ends: Rows, rank: int) -> Array:
 # probabilities reach a threshold: with a split it is never empty, and its coverage may exceed the level. The set of x
 # holds the labels k for which fewer than ⌈(1 − α)(n + 1)⌉ of the calibration rows have a score below s(x, k); with
 # CV+ each row i is compared with s(x, k) under the classifier without the fold of row i. What is guaranteed, and why,
-# is in `conformal_base.py`.
+# is in `base.py`.
 #
 # References: M. Sadinle, J. Lei and L. Wasserman, Least ambiguous set-valued classifiers with bounded error levels,
 # JASA 114, 2019; Y. Romano, M. Sesia and E. J. Candès, Classification with valid and adaptive coverage, NeurIPS 2020,
