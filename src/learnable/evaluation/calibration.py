@@ -1,12 +1,12 @@
 """Calibrated probabilities: p with P(y = k | p) = p_k, from a classifier's scores on rows it was not fitted to.
 
-A calibrator is a map from scores to probabilities , fitted to the held-out rows of each fold. Sigmoid
-and isotonic maps treat each class against the others and are then divided by their sum; the temperature treats all
-classes at once. The result is the mean over the folds' pairs of classifier and calibrator, or one classifier fitted to
+A calibrator is a map from scores to probabilities, fitted to the held-out rows of each fold. Sigmoid and isotonic maps
+treat each class against the others and are then divided by their sum; the temperature treats all classes at once. The
+result is the mean over the folds' pairs of classifier and calibrator, or one classifier fitted to
 all rows and one calibrator fitted to all out-of-fold scores.
 
-Reference: A. Niculescu-Mizil and R. Caruana, Predicting good probabilities with supervised
-learning, ICML 2005.
+Reference: A. Niculescu-Mizil and R. Caruana, Predicting good probabilities with supervised learning, ICML 2005; those
+of the maps stand above them.
 """
 
 from __future__ import annotations
