@@ -81,7 +81,7 @@ def _holds(one: Law, model: Any) -> bool:
         return bool(one.holds(model))
     except ModelFileError:  # it has its own message
         raise
-    except (LearnableError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+    except (LearnableError, ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError):
         return False
 
 

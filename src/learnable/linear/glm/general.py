@@ -265,7 +265,7 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
     _laws = (
         law(
             "free_columns_ or offset_column_ name a column that the model does not have",
-            lambda model: max(model.free_columns_.max(initial=-1), model.offset_column_) < model.n_features_in_,
+            lambda model: max(model.free_columns_.max(initial=-1), int(model.offset_column_)) < model.n_features_in_,
             "coef_",
         ),
         law(
