@@ -50,6 +50,7 @@ from .estimator import never as never
 from .estimator import no_progress as no_progress
 from .estimator import unobserved as unobserved
 from .jit import kernel as kernel
+from .loaded import Law as Law
 from .loaded import Loadable as Loadable
 from .loaded import are_counts as are_counts
 from .loaded import is_array as is_array
