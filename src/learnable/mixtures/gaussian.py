@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import AnyArray as Array
 from ..core import (
+    AnyArray,
     ArrayLike,
     Certificate,
     DataError,
@@ -121,8 +121,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
         "check for degenerate data"
     )
-    weights_: Array = fitted("(n_components,)", "Shares of the components.", kind="f8", low=0.0, high=1.0)
-    means_: Array = fitted("(n_components, n_features)", "μ.", kind="f8")
+    weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", kind="f8", low=0.0, high=1.0)
+    means_: AnyArray = fitted("(n_components, n_features)", "μ.", kind="f8")
     _sizes = ("n_components",)
     _tags = tags(allow_nan=True)
 
@@ -170,7 +170,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         rise = max(found.rise, 0.0) / problem.weight
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
 
-    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
+    def _draw(self, counts: AnyArray, rng: np.random.Generator) -> AnyArray:
         labels = np.repeat(np.arange(self.n_components), counts)
         factors = [np.linalg.cholesky(_matrix(self, k)) for k in range(self.n_components)]
         noise = rng.standard_normal((len(labels), self.means_.shape[1]))
@@ -182,7 +182,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         of_covariances = {"full": K * d * (d + 1) // 2, "tied": d * (d + 1) // 2, "diag": K * d, "spherical": K}
         return of_covariances[self.covariance_type] + K * d + K - 1
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: Any) -> AnyArray:
         X = read_features(self, X, sparse=False, missing=True)
         mixture = self._mixture()
         density = Density(self.covariance_type, mixture)
@@ -228,7 +228,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
     )
 
 
-def _matrix(model: GaussianMixture, k: int) -> Array:
+def _matrix(model: GaussianMixture, k: int) -> AnyArray:
     d = model.means_.shape[1]
     if model.covariance_type in ("full", "tied"):
         return np.asarray(model.covariances_[k] if model.covariance_type == "full" else model.covariances_)

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import AnyArray as Array
-from ..core import Boolean, Number, Progress
+from ..core import AnyArray, Boolean, Number, Progress
 
 VERBOSE = Boolean() | Number(low=0, integer=True)
 
@@ -41,7 +40,7 @@ class LloydNarrator:
         if self.verbose:
             print("Initialization complete")
 
-    def settle(self, before: Array, after: Array) -> None:
+    def settle(self, before: AnyArray, after: AnyArray) -> None:
         """Take note of the step that ends the climb."""
         if not self.verbose:
             return

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core import (
     N_JOBS,
+    AnyArray,
     Certificate,
     DataError,
     Estimator,
@@ -33,7 +34,6 @@ from ..core import (
     param,
     tags,
 )
-from ..core import AnyArray as Array
 from ..data import Block, Table, door, read_features
 from ._kernels import HAMMING
 from .metrics import (
@@ -216,7 +216,7 @@ class NeighborsModel(Estimator):
             self._index = self._build()
         return self._index
 
-    def _find(self, X: Any, k: int) -> tuple[Array, Array]:
+    def _find(self, X: Any, k: int) -> tuple[AnyArray, AnyArray]:
         """Return distances and rows of the k nearest."""
         index = self._searching()
         Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (self._queries(X), None)
@@ -245,7 +245,7 @@ class NeighborsModel(Estimator):
                 f'"{mode}" instead.'
             )
 
-    def _graph(self, values: Array, rows: Array, counts: Array) -> Any:
+    def _graph(self, values: AnyArray, rows: AnyArray, counts: AnyArray) -> Any:
         ends = np.concatenate([[0], np.cumsum(counts)])
         graph = sp.csr_array((values, rows, ends), shape=(len(counts), self.n_samples_fit_))
         return graph if get_config().get("sparse_interface", "spmatrix") == "sparray" else sp.csr_matrix(graph)
@@ -276,7 +276,7 @@ class NeighborsModel(Estimator):
         """Return a distance below which only its difference from zero counts: cosines have absolute errors."""
         return 1e-6 if self.effective_metric_ == "cosine" else np.finfo(float).tiny
 
-    def _all_distances(self, probe: int) -> Array:
+    def _all_distances(self, probe: int) -> AnyArray:
         """Return the distances of one training row to all, by NumPy in float64."""
         metric = Metric(self.effective_metric_, self.effective_metric_params_)
         X = self.rows_
@@ -365,7 +365,7 @@ def _copied(values: Any) -> Any:
     return None if values is None else values.copy()
 
 
-def _distances_over_present(X: Array, q: Array) -> Array:
+def _distances_over_present(X: AnyArray, q: AnyArray) -> AnyArray:
     """Return the distances of rows that may hold NaN to one: over the columns that are missing in neither."""
     gaps = X - q
     present = ~np.isnan(gaps)
@@ -374,11 +374,11 @@ def _distances_over_present(X: Array, q: Array) -> Array:
     return np.where(count > 0, scaled_norms(np.where(present, gaps, 0.0), 2.0) * share, np.inf)
 
 
-def _as_dense(X: Any) -> Array:
+def _as_dense(X: Any) -> AnyArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-def _directions(X: Array) -> Array:
+def _directions(X: AnyArray) -> AnyArray:
     """Return the rows, each divided by its length; lengths whose squares overflow are no exception."""
     for norm in (np.inf, 2):
         size = np.linalg.norm(X, norm, axis=1, keepdims=True)
@@ -386,7 +386,7 @@ def _directions(X: Array) -> Array:
     return X
 
 
-def _are_finite(numbers: Array, missing: bool) -> bool:
+def _are_finite(numbers: AnyArray, missing: bool) -> bool:
     """Tell whether all numbers are finite, or NaN where a model takes missing values."""
     return bool((np.isfinite(numbers) | (np.isnan(numbers) if missing else False)).all())
 

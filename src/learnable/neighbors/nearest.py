@@ -11,8 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import AnyArray as Array
-from ..core import Number, ParameterError, param
+from ..core import AnyArray, Number, ParameterError, param
 from .base import N_NEIGHBORS, NeighborsModel, neighbors_door
 
 
@@ -105,7 +104,7 @@ class NearestNeighbors(NeighborsModel):
         values = np.ones(counts.sum()) if mode == "connectivity" else np.concatenate(distances)
         return self._graph(values, np.concatenate(rows), counts)
 
-    def _within(self, X: Any, radius: Any) -> tuple[Array, Array, Array]:
+    def _within(self, X: Any, radius: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
         check_is_fitted(self)
         radius = self.radius if radius is None else radius
         numbers = np.asarray(radius)

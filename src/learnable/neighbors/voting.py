@@ -14,8 +14,20 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import AnyArray as Array
-from ..core import Certificate, DataError, Matches, Nothing, Options, Run, fitted, is_array, is_labels, law, param
+from ..core import (
+    AnyArray,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Options,
+    Run,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    param,
+)
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from .base import NeighborsModel, neighbors_door
@@ -29,11 +41,11 @@ class VotingModel(NeighborsModel):
         "Votes of the neighbours: one each, 1/distance, or a function from an array of distances to an array of votes.",
         default="uniform",
     )
-    row_weights_: Array = fitted(
+    row_weights_: AnyArray = fitted(
         "(n_samples_fit_,)", "Their weights, if weights were given: a row of weight w counts as w rows.", optional=True
     )
 
-    def _votes(self, X: Any) -> tuple[Array, Array]:
+    def _votes(self, X: Any) -> tuple[AnyArray, AnyArray]:
         """Return the neighbours of each query and their votes, of shape (n_queries, k) each."""
         k = self._check_count(self.n_neighbors, X is None)
         row_weights = getattr(self, "row_weights_", None)
@@ -55,7 +67,7 @@ class VotingModel(NeighborsModel):
             )
         return rows, self._speak(distances, np.clip(self.n_neighbors - (total - counts), 0.0, counts))
 
-    def _speak(self, distances: Array, counts: Array) -> Array:
+    def _speak(self, distances: AnyArray, counts: AnyArray) -> AnyArray:
         """Return the votes of neighbours at these distances that count so many times."""
         owner = type(self).__name__
         if self.weights in (None, "uniform"):
@@ -119,7 +131,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     classes_: Any = fitted(
         "array of shape (n_classes,), or a list of such arrays", "Labels; for y with several columns, those of each."
     )
-    targets_: Array = fitted(
+    targets_: AnyArray = fitted(
         "(n_samples_fit_,) or (n_samples_fit_, n_outputs)",
         "Their classes, as positions in `classes_`.",
         kind="i",
@@ -135,7 +147,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         return super()._fit(table, run)
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the class of most votes; None predicts each training row from the others."""
         tallies = self._tallies(X)
         if not self.outputs_2d_:
@@ -149,7 +161,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         shares = [tally / tally.sum(axis=1, keepdims=True) for tally in self._tallies(X)]
         return shares if self.outputs_2d_ else shares[0]
 
-    def _tallies(self, X: Any) -> list[Array]:
+    def _tallies(self, X: Any) -> list[AnyArray]:
         """Return, for each output, the votes for each class."""
         check_is_fitted(self)
         rows, votes = self._votes(X)
@@ -191,7 +203,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
 
 
-def _tally(targets: Array, votes: Array, K: int) -> Array:
+def _tally(targets: AnyArray, votes: AnyArray, K: int) -> AnyArray:
     """Return the votes (m, K) for classes that neighbours (m, k) have."""
     places = np.arange(len(targets))[:, None] * K + targets
     return np.bincount(places.ravel(), votes.ravel(), len(targets) * K).reshape(-1, K)
@@ -220,12 +232,12 @@ class KNeighborsRegressor(NamedScore, MultiOutputMixin, RegressorMixin, VotingMo
 
     _theory = "neighbours"
 
-    targets_: Array = fitted("(n_samples_fit_,) or (n_samples_fit_, n_targets)", "Their targets.")
+    targets_: AnyArray = fitted("(n_samples_fit_,) or (n_samples_fit_, n_targets)", "Their targets.")
 
     _door = staticmethod(neighbors_door(target="numeric", multi_output=True))
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the mean target of the neighbours; None predicts each training row from the others."""
         check_is_fitted(self)
         rows, votes = self._votes(X)

@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...core import RANDOM_STATE, DataError, Law, Loadable, Number, ParameterError, check_parameters, law
-from ...core import AnyArray as Array
+from ...core import RANDOM_STATE, AnyArray, DataError, Law, Loadable, Number, ParameterError, check_parameters, law
 from .._random import make_streams
 from ._kernels import ACTIVE, CHANCE, COMMITTED, COST, COUNT, ROUND, SUM, WEIGHT, act, update
 
@@ -119,7 +118,7 @@ class Policy(Loadable):
         chance = float(pending[-1, 2])
         return self._chance_of(int(pending[-1, 1])) if np.isnan(chance) else chance
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return the probability of every arm in the next decision, without taking it."""
         arms = self.state["arms"].copy()
         meta = self.state["meta"].copy()
@@ -129,12 +128,12 @@ class Policy(Loadable):
         return np.asarray(arms[CHANCE])
 
     @property
-    def counts(self) -> Array:
+    def counts(self) -> AnyArray:
         """How often each arm was learned from; with forgetting, how much of it is remembered."""
         return np.array(self.state["arms"][COUNT])
 
     @property
-    def means(self) -> Array:
+    def means(self) -> AnyArray:
         """The mean reward of each arm so far; NaN before its first."""
         arms = self.state["arms"]
         return np.divide(arms[SUM], arms[COUNT], out=np.full(self.n_arms, np.nan), where=arms[COUNT] > 0)
@@ -145,7 +144,7 @@ class Policy(Loadable):
         return int(self.state["meta"][ROUND])
 
     @property
-    def active(self) -> Array:
+    def active(self) -> AnyArray:
         """Which arms may be played."""
         return np.array(self.state["arms"][ACTIVE] > 0.0)
 
@@ -168,11 +167,11 @@ class Policy(Loadable):
         settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "random_state")}
         return type(self)(**settings, random_state=random_state)
 
-    def schedule(self, horizon: int) -> Array:
+    def schedule(self, horizon: int) -> AnyArray:
         """Return β_t or ε_t for the rounds 1 … horizon; zeros for policies without one."""
         return np.zeros(1)
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return the numbers that the compiled policy reads."""
         return np.zeros(4)
 
@@ -187,7 +186,7 @@ class Policy(Loadable):
         """Return how many rounds are remembered one by one."""
         return 0
 
-    def _new_state(self, rng: Array) -> dict[str, Array]:
+    def _new_state(self, rng: AnyArray) -> dict[str, AnyArray]:
         arms = np.zeros((_ROWS, self.n_arms))
         arms[ACTIVE] = 1.0
         meta = np.zeros(4)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import AnyArray as Array
-from ...core import DataError, ParameterError
+from ...core import AnyArray, DataError, ParameterError
 from ...probability import conjugate as pairs
 from ...probability.conjugate import Conjugate
 from .._random import uniform
@@ -67,7 +66,7 @@ class PosteriorSampling(Policy):
         made: Conjugate = getattr(pairs, name)(**dict(zip(names, values.tolist(), strict=True)))
         return made
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return the share of 4,000 draws in which each arm was best."""
         means = np.where(self.active, self._draw_means(_DRAWS, 0), -np.inf)
         return np.bincount(means.argmax(axis=1), minlength=self.n_arms) / _DRAWS
@@ -77,7 +76,7 @@ class PosteriorSampling(Policy):
         self.state["posterior"] = np.vstack([self.state["posterior"], self._settings()[2]])
         return super().add_arm()
 
-    def _draw_means(self, size: int, seed: int) -> Array:
+    def _draw_means(self, size: int, seed: int) -> AnyArray:
         generator = np.random.default_rng(seed)
         drawn = [self.posterior(arm).sample((size,), generator).mean for arm in range(self.n_arms)]
         return np.column_stack([np.broadcast_to(np.asarray(mean), (size,)) for mean in drawn])
@@ -86,7 +85,7 @@ class PosteriorSampling(Policy):
         name, numbers = self.prior
         return name, list(numbers), [float(value) for value in numbers.values()]
 
-    def _new_state(self, rng: Array) -> dict[str, Array]:
+    def _new_state(self, rng: AnyArray) -> dict[str, AnyArray]:
         state = super()._new_state(rng)
         state["arms"][CHANCE] = np.nan
         state["posterior"] = np.tile(self._settings()[2], (self.n_arms, 1))

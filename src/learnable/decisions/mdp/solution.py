@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core import AnyArray as Array
-from ...core import Certificate, Loadable, law
+from ...core import AnyArray, Certificate, Loadable, law
 
 #: What the bounds rest on.
 PROOFS = ("discounted", "episodic", "residual", "horizon", "average", "robust")
@@ -51,10 +50,10 @@ class MDPSolution(Loadable):
         Kind `bellman`: what the policy loses at most, in any state.
     """
 
-    values: Array
-    policy: Array
-    lower: Array
-    upper: Array
+    values: AnyArray
+    policy: AnyArray
+    lower: AnyArray
+    upper: AnyArray
     proof: str
     method: str
     certificate_: Certificate
@@ -94,7 +93,7 @@ class MDPSolution(Loadable):
     )
 
 
-def spread_of(d: Array, ends: bool) -> tuple[float, float]:
+def spread_of(d: AnyArray, ends: bool) -> tuple[float, float]:
     """Return the least and the greatest change of one backup, over the states and the end if there is one."""
     low = float(d.min())
     high = float(d.max())
@@ -102,7 +101,14 @@ def spread_of(d: Array, ends: bool) -> tuple[float, float]:
 
 
 def two_sided(
-    owner: str, proof: str, mdp: Any, v: Array, Tv: Array, chosen: Array, settings: dict[str, Any], radius: Any = 0.0
+    owner: str,
+    proof: str,
+    mdp: Any,
+    v: AnyArray,
+    Tv: AnyArray,
+    chosen: AnyArray,
+    settings: dict[str, Any],
+    radius: Any = 0.0,
 ) -> MDPSolution:
     """Return the solution with the bounds that one backup proves for γ < 1.
 
@@ -140,8 +146,8 @@ class PolicyValues:
         Kind `bellman`: how far any value can be off.
     """
 
-    values: Array
-    action_values: Array
+    values: AnyArray
+    action_values: AnyArray
     certificate_: Certificate
 
 

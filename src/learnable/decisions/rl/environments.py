@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import AnyArray as Array
-from ...core import DataError
+from ...core import AnyArray, DataError
 from ..mdp.model import MDP
 from ..tables import (
     StepTable,
@@ -226,7 +225,7 @@ def _size(space: Any, what: str) -> int:
     return int(size)
 
 
-def _cumulate(probability: Array, pair: Array) -> Array:
+def _cumulate(probability: AnyArray, pair: AnyArray) -> AnyArray:
     """Return cumulated probabilities within each pair, added in the order of the rows."""
     out = np.empty(len(probability))
     total = 0.0

@@ -28,6 +28,7 @@ import numpy as np
 from ...core import (
     MAX_SECONDS,
     N_JOBS,
+    AnyArray,
     DataError,
     Loadable,
     Number,
@@ -37,7 +38,6 @@ from ...core import (
     check_parameters,
     law,
 )
-from ...core import AnyArray as Array
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
 from . import _kernels as k
@@ -152,7 +152,7 @@ class TabularLearner(Loadable):
         Q = np.array([self._values(memory) for memory in memories])
         return summarise(owner, world, self.gamma, Q, earned, lengths, level, random_state)
 
-    def go_on(self, env: Any, episodes: int, random_state: Any = 0) -> tuple[Array, Array]:
+    def go_on(self, env: Any, episodes: int, random_state: Any = 0) -> tuple[AnyArray, AnyArray]:
         """Learn on with the memory of the last seed, or from scratch; return returns and lengths of the episodes."""
         world = as_environment(env)
         if self.memory is None:
@@ -169,16 +169,16 @@ class TabularLearner(Loadable):
         return earned, lengths
 
     @property
-    def action_values(self) -> Array:
+    def action_values(self) -> AnyArray:
         """Q of the last seed."""
         if self.memory is None:
             raise DataError(f"{type(self).__name__}: has learned nothing yet; call learn.")
         return self._values(self.memory)
 
-    def _values(self, memory: dict[str, Array]) -> Array:
+    def _values(self, memory: dict[str, AnyArray]) -> AnyArray:
         return np.array(memory["Q"][0])
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         """Return what the compiled learner reads."""
         par = np.zeros(9)
         par[k.ALPHA] = self.alpha
@@ -188,7 +188,7 @@ class TabularLearner(Loadable):
         par[k.OMEGA] = self.alpha_decay
         return par
 
-    def _new_memory(self, world: Any, rng: Array) -> dict[str, Array]:
+    def _new_memory(self, world: Any, rng: AnyArray) -> dict[str, AnyArray]:
         S = world.n_states
         A = world.n_actions
         length = world.max_steps + 1 if self._keeps_episodes else 1
@@ -210,9 +210,9 @@ class TabularLearner(Loadable):
         self,
         world: TableEnvironment,
         memories: list[Any],
-        noise: Array,
-        earned: Array,
-        lengths: Array,
+        noise: AnyArray,
+        earned: AnyArray,
+        lengths: AnyArray,
         n_jobs: Any,
         clock: Clock,
     ) -> None:
@@ -240,7 +240,13 @@ class TabularLearner(Loadable):
             raise
 
     def _play_gym(
-        self, world: GymEnvironment, m: dict[str, Array], seed: int, earned: Array, lengths: Array, clock: Clock
+        self,
+        world: GymEnvironment,
+        m: dict[str, AnyArray],
+        seed: int,
+        earned: AnyArray,
+        lengths: AnyArray,
+        clock: Clock,
     ) -> None:
         """Play a Gymnasium environment with the same decisions as the compiled loop."""
         par = self._numbers()
@@ -378,7 +384,7 @@ class DoubleQLearning(TabularLearner):
 
     code: ClassVar[int] = k.DOUBLE_Q
 
-    def _values(self, memory: dict[str, Array]) -> Array:
+    def _values(self, memory: dict[str, AnyArray]) -> AnyArray:
         return np.asarray(memory["Q"].mean(axis=0))
 
 
@@ -398,7 +404,7 @@ class NStepSarsa(TabularLearner):
     code: ClassVar[int] = k.N_STEP_SARSA
     _keeps_episodes: ClassVar[bool] = True
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.STEPS] = self.n_steps
         return par
@@ -424,7 +430,7 @@ class SarsaLambda(TabularLearner):
     replacing: bool = False
     code: ClassVar[int] = k.SARSA_LAMBDA
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.LAMBDA] = self.trace
         par[k.REPLACING] = float(self.replacing)
@@ -450,7 +456,7 @@ class DynaQ(TabularLearner):
     planning: int = 10
     code: ClassVar[int] = k.DYNA_Q
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.STEPS] = self.planning
         return par
@@ -477,7 +483,7 @@ class MonteCarlo(TabularLearner):
     code: ClassVar[int] = k.MONTE_CARLO
     _keeps_episodes: ClassVar[bool] = True
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.FIRST] = float(self.first_visit)
         return par

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core import AnyArray as Array
-from ...core import DataError, Number, Options, ParameterError, check_parameters
+from ...core import AnyArray, DataError, Number, Options, ParameterError, check_parameters
 from .._random import make_streams
 from . import _kernels as k
 from .environments import TableEnvironment, as_environment
@@ -30,7 +29,7 @@ def predict_values(
     behaviour: Any = None,
     initial: Any = 0.0,
     random_state: Any = 0,
-) -> Array:
+) -> AnyArray:
     """Estimate V^π from simulated episodes.
 
     Parameters
@@ -107,7 +106,7 @@ def predict_values(
     return V
 
 
-def _probabilities(world: TableEnvironment, policy: Any, name: str) -> Array:
+def _probabilities(world: TableEnvironment, policy: Any, name: str) -> AnyArray:
     given = np.asarray(policy)
     if given.ndim == 1:
         given = np.eye(world.n_actions)[given]

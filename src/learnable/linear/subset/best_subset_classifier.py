@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ...core import TOLERANCE, Certificate, DataError, NDArray, Number, Options, Run, fitted, law, param, tags
-from ...core import AnyArray as Array
+from ...core import TOLERANCE, AnyArray, Certificate, DataError, NDArray, Number, Options, Run, fitted, law, param, tags
 from ...data.door import Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ..base import LinearClassifierModel
@@ -110,7 +109,7 @@ class BestSubsetClassifier(LinearClassifierModel):
             value = float(np.inf)
         return Certificate("gap", value, self.tol, value, max(1, sum(tree.nodes for tree in trees)))
 
-    def _keep(self, loss: LogisticLoss, trees: list[Tree], centre: Array, sizes: NDArray[np.intp]) -> None:
+    def _keep(self, loss: LogisticLoss, trees: list[Tree], centre: AnyArray, sizes: NDArray[np.intp]) -> None:
         subsets = np.zeros((len(trees), len(centre)), dtype=bool)
         for row, tree in enumerate(trees):
             subsets[row, loss.columns(tree.chosen)] = True
@@ -127,13 +126,13 @@ class BestSubsetClassifier(LinearClassifierModel):
         store_proof(self, trees, len(loss.units))
 
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> AnyArray:
         """Return the probability of each class, in the order of `classes_`."""
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)])
 
     @rowwise
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> AnyArray:
         """Return the logarithm of `predict_proba`."""
         scores = self.decision_function(X)
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])

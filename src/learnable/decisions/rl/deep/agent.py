@@ -27,6 +27,7 @@ import numpy as np
 from ....core import (
     MAX_SECONDS,
     N_JOBS,
+    AnyArray,
     Boolean,
     Certificate,
     DataError,
@@ -45,7 +46,6 @@ from ....core import (
     resolve_n_jobs,
     run_tasks,
 )
-from ....core import AnyArray as Array
 from ....neural.optimisers import Optimiser
 from ..._random import make_streams
 from ...chunks import Clock
@@ -323,14 +323,14 @@ class DeepAgent(Loadable):
         memory = None if self.memory is None else {name: array.copy() for name, array in self.memory.items()}
         return dataclasses.replace(self, memory=memory)
 
-    def _learned(self) -> dict[str, Array]:
+    def _learned(self) -> dict[str, AnyArray]:
         if self.memory is None:
             raise DataError(f"{type(self).__name__}: has learned nothing yet; call learn.")
-        found: dict[str, Array] = self.memory
+        found: dict[str, AnyArray] = self.memory
         return found
 
     @staticmethod
-    def _n_actions(memory: dict[str, Array]) -> int:
+    def _n_actions(memory: dict[str, AnyArray]) -> int:
         return int(memory["sizes"][1])
 
     def _open(self, world: World) -> Session:
@@ -369,13 +369,13 @@ class DeepAgent(Loadable):
                 f"{world.n}; keep n_envs, or make a new agent."
             )
 
-    def _new_memory(self, world: World) -> dict[str, Array]:
+    def _new_memory(self, world: World) -> dict[str, AnyArray]:
         seed = self.random_state
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         streams = make_streams(seed, 3, purpose=7)
         d = world.n_features
-        memory: dict[str, Array] = {
+        memory: dict[str, AnyArray] = {
             "sizes": np.array([d, world.n_actions, world.width], dtype=np.int64),
             "low": np.array(world.low, dtype=np.float64),
             "high": np.array(world.high, dtype=np.float64),
@@ -405,7 +405,7 @@ class DeepAgent(Loadable):
         memory["best_scale"] = memory["scale"].copy()
         return memory
 
-    def _step(self, session: Session, gradient: Array, rate: float) -> None:
+    def _step(self, session: Session, gradient: AnyArray, rate: float) -> None:
         """Shorten the gradient and make one step of the optimiser."""
         from ....neural._optimiser_kernels import couple, norm_of
 
@@ -420,7 +420,7 @@ class DeepAgent(Loadable):
             if not largest <= _LARGEST_PARAMETER:
                 raise Diverged(f"parameters reach {largest:.3g} after {session.optimiser.t} updates")
 
-    def _reward_scale(self, memory: dict[str, Array]) -> float:
+    def _reward_scale(self, memory: dict[str, AnyArray]) -> float:
         """Return what rewards are multiplied with."""
         count, _, squares = memory["return_moments"]
         if not self.normalise_rewards or count < 2.0 or squares <= 0.0:
@@ -440,18 +440,18 @@ class DeepAgent(Loadable):
             fingerprint=process.fingerprint,
         )  # fmt: skip
 
-    def _greedy_table(self, memory: dict[str, Array]) -> tuple[Array, Array]:
+    def _greedy_table(self, memory: dict[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
         """Return the network's value and the greedy action of every state of a table."""
         rows = np.eye(int(memory["sizes"][0]))
         values = self.state_values(rows)
         actions = np.array([self.act(row) for row in rows])
         return values, actions
 
-    def state_values(self, observations: Any, *, which: str = "best") -> Array:
+    def state_values(self, observations: Any, *, which: str = "best") -> AnyArray:
         """Return what the network expects from each observation on, discounted."""
         raise TypeError(f"{type(self).__name__} does not define state_values")
 
-    def _seen_rows(self, memory: dict[str, Array], observations: Any, which: str) -> Array:
+    def _seen_rows(self, memory: dict[str, AnyArray], observations: Any, which: str) -> AnyArray:
         """Return observations as the network sees them."""
         prefix = "best_" if which == "best" else ""
         X = np.atleast_2d(np.asarray(observations, dtype=np.float64))
@@ -492,7 +492,7 @@ class DeepAgent(Loadable):
         ),
     )
 
-    def _is_sound(self, memory: dict[str, Array]) -> bool:
+    def _is_sound(self, memory: dict[str, AnyArray]) -> bool:
         """Tell whether the arrays fit together: compiled loops do not check bounds."""
         d, n_actions, width = (int(size) for size in memory["sizes"])
         network, values = self._networks(memory)
@@ -520,7 +520,7 @@ class DeepAgent(Loadable):
         return bool(sound and memory["best_score"].shape == (2,) and memory["seed"].shape == (1,))
 
 
-def _most_lost(process: Any, gamma: float, values: Array, actions: Array) -> float:
+def _most_lost(process: Any, gamma: float, values: AnyArray, actions: AnyArray) -> float:
     """Return what a policy loses at most in any state that can be met, from one backup of any values."""
     Q = np.full((process.n_states, process.n_actions), -np.inf)
     Q[process.pair_state, process.pair_action] = process.reward + gamma * (process.P @ values)
@@ -535,9 +535,9 @@ def _most_lost(process: Any, gamma: float, values: Array, actions: Array) -> flo
     return float((best - own)[met].max() + gamma / (1.0 - gamma) * (rise - fall))
 
 
-def _reachable(process: Any) -> Array:
+def _reachable(process: Any) -> AnyArray:
     """Return which states can be met from the start, by any actions."""
-    met: Array = np.ones(process.n_states, dtype=bool) if process.start is None else process.start > 0.0
+    met: AnyArray = np.ones(process.n_states, dtype=bool) if process.start is None else process.start > 0.0
     while True:
         grown = met | (np.asarray(process.P.T @ met[process.pair_state].astype(float)) > 0.0)
         if np.array_equal(grown, met):
@@ -545,7 +545,7 @@ def _reachable(process: Any) -> Array:
         met = grown
 
 
-def _check_world(owner: str, memory: dict[str, Array], world: World) -> None:
+def _check_world(owner: str, memory: dict[str, AnyArray], world: World) -> None:
     """Raise an error where an agent meets an environment of other sizes than it learned in."""
     here = (world.n_features, world.n_actions, world.width)
     learned = tuple(int(size) for size in memory["sizes"])
