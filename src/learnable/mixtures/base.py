@@ -50,7 +50,9 @@ class MixtureBase(DensityMixin, Estimator):
     )
 
     weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", low=0.0, high=1.0)
-    bound_history_: AnyArray = fitted("(n_steps,)", "The objective at the start and after each step; never falls.")
+    bound_history_: AnyArray = fitted(
+        "(n_steps,)", "The objective at the start and after each step; never falls.", finite=False
+    )
 
     @property
     def lower_bounds_(self) -> list[float]:

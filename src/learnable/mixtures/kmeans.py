@@ -101,7 +101,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     _random_restarts: ClassVar[int]  #: what n_init="auto" means for random starts
 
     cluster_centers_: AnyArray = fitted("(n_clusters, n_features)", "The centres.")
-    labels_: AnyArray = fitted("(n_samples,)", "Nearest centre of each row.", kind="i")
+    labels_: AnyArray = fitted("(n_samples,)", "Nearest centre of each row.", kind="i", optional=True)
     _sizes = ("n_clusters",)
     _tags = tags(sparse=True, preserves_dtype=FLOATS)
 

@@ -266,7 +266,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
             lambda model: (
                 model.estimator is not None
                 or (
-                    model.models_ is None
+                    getattr(model, "models_", None) is None
                     and (
                         model.stumps_ is None
                         or check_stumps("BoostByMajority", model.stumps_, 1, model.n_features_in_) is None
