@@ -91,7 +91,7 @@ def mostly_categories(quick: bool) -> Split:
 
 
 def one_hot(quick: bool) -> Split:
-    """Return a sparse table of 50 categories with 100 levels each, one column a level."""
+    """Return a sparse table of 50 categories with 100 levels each, one column per level."""
     n = 2_500 if quick else 50_000
     rng = np.random.default_rng(0)
     codes = np.minimum(rng.geometric(0.03, (n + n // 4, 50)) - 1, 99)

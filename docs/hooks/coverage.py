@@ -1,4 +1,4 @@
-"""Fold the long cells of the coverage table: what a row is checked by opens at a click, one name a line."""
+"""Fold the long cells of the coverage table: what a row is checked by opens at a click, one name per line."""
 
 import re
 from typing import Any

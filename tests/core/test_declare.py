@@ -12,7 +12,8 @@ from sklearn.utils import get_tags
 from tests.core.toys import simple_door
 
 from learnable.core import Certificate, Estimator, ModelFileError, ParameterError
-from learnable.core.declare import FLOATS, Boolean, Number, Options, check_fitted, fitted, param, tags
+from learnable.core.declare import FLOATS, Boolean, Number, Options, fitted, hook, param, tags
+from learnable.core.loaded import check_fitted, law
 
 
 class Penalised(Estimator):
@@ -303,3 +304,69 @@ def test_the_role_may_depend_on_a_parameter():
 def test_a_tag_that_there_is_not_is_refused():
     with pytest.raises(TypeError, match="tags: 'spares' is none of sparse, allow_nan"):
         tags(spares=True)
+
+
+class Parted(Estimator):
+    """A toy with a length that a parameter states."""
+
+    n_parts: int = param(Number(low=1, integer=True), "Parts.", default=2)
+    parts_: np.ndarray = fitted("(n_parts,)", "The parts.", kind="f8")
+    _sizes = ("n_parts",)
+    _laws = (
+        law("parts_ of shape {model.parts_.shape} must rise", lambda model: (np.diff(model.parts_) >= 0).all()),
+        law("{owner}: extra_ must be a word", lambda model: model.extra_.isalpha(), "extra_"),
+        law("note_ must be there", lambda model: model.note_ is None or True),
+    )
+
+
+class Stricter(Parted):
+    """A toy with a law of its own."""
+
+    _laws = (law("parts_ must be positive", lambda model: model.parts_[0] > 0),)
+
+
+def sized(cls=Parted, **members):
+    model = cls()
+    vars(model).update({"parts_": np.array([1.0, 2.0]), "note_": None} | members)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("cls", "members", "words"),
+    [
+        (Parted, {"parts_": np.ones(3)}, r"parts_ has shape \(3,\) instead of \(n_parts,\) \(n_parts = 2\)"),
+        (Parted, {"parts_": np.ones(2, np.float32)}, "parts_ holds float32"),
+        (Parted, {"parts_": np.array([2.0, 1.0])}, r"parts_ of shape \(2,\) must rise"),
+        (Parted, {"extra_": "1"}, "Parted: extra_ must be a word"),
+        (Parted, {"extra_": 1}, "Parted: extra_ must be a word"),  # a question that fails is not answered with yes
+        (Stricter, {"parts_": np.array([-1.0, 2.0])}, "parts_ must be positive"),
+        (Stricter, {"parts_": np.array([-1.0, -2.0])}, "must rise"),  # laws of the base come first
+    ],
+)
+def test_laws_and_sizes_are_asked(cls, members, words):
+    sized(cls, extra_="word")._check_loaded()
+    with pytest.raises(ModelFileError, match="load: .*" + words):
+        sized(cls, **members)._check_loaded()
+
+
+def test_a_law_about_a_missing_member_does_not_hold():
+    model = sized()
+    del model.note_
+    with pytest.raises(ModelFileError, match="note_ must be there"):
+        model._check_loaded()
+
+
+def test_a_hook_names_the_class_that_lacks_it():
+    class Open:
+        _area = hook("() → float: its area.")
+
+    class Half(Open):
+        pass
+
+    class Whole(Open):
+        def _area(self):
+            return 1.0
+
+    assert Whole()._area() == 1.0
+    with pytest.raises(TypeError, match="Half does not define _area"):
+        Half()._area()

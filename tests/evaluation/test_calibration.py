@@ -199,7 +199,7 @@ def test_parallel_folds_are_the_same():
         (
             {"estimator": SVC(decision_function_shape="ovo")},
             DataError,
-            "one column a class; got shape .* for 4 classes",
+            "one column per class; got shape .* for 4 classes",
         ),
         ({"cv": 60}, DataError, "60 folds need at least 60 rows of every class; class '.*' has .* Use fewer"),
         ({"cv": ShuffleSplit(2), "ensemble": False}, DataError, "ensemble=False needs folds that hold every row once"),

@@ -100,7 +100,7 @@ def test_one_class_only():
         ([0, 1], [np.nan, 0.5], "p must lie between 0 and 1; row 0"),
         ([0, 1, 1], [0.5, 0.5], r"y must have shape \(2,\)"),
         ([0, 1, 2], [0.5, 0.5, 0.5], "p is about 2 classes, but there are 3 labels"),
-        ([], [], "one probability a row"),
+        ([], [], "one probability per row"),
     ],
 )
 def test_refusals(y, p, words):

@@ -17,7 +17,7 @@ _EDGE = Long(1e-15)  # a constraint holds if it holds up to this share of its te
 
 
 def as_long(values, columns=False):
-    """Return the values in extended precision; as a matrix with one column a target, if asked."""
+    """Return the values in extended precision; as a matrix with one column per target, if asked."""
     values = np.asarray(values.toarray() if hasattr(values, "toarray") else values).astype(Long)
     return values.reshape(len(values), -1) if columns else values
 

@@ -52,7 +52,7 @@ def test_hostile_input():
         margin_plot(X[::-1], X, SCORES, ROWS, SIGN, CASE)
     with pytest.raises(DataError, match="two columns"):
         margin_plot(X, X, SCORES, [[1.0]], [1], ["margin"])
-    with pytest.raises(DataError, match="one entry a row"):
+    with pytest.raises(DataError, match="one entry per row"):
         margin_plot(X, X, SCORES, ROWS, [1], CASE)
     with pytest.raises(DataError, match="case must be one of"):
         margin_plot(X, X, SCORES, ROWS, SIGN, ["inside"] * 5)

@@ -134,7 +134,7 @@ def test_fit_does_not_over_or_underflow(scale):
         ([0.1, 0.1, 0.1], None, "two distinct values of positive weight"),
         ([1.0, 2.0], [1.0, 0.0], "two distinct values of positive weight"),
         ([1.0, np.nan], None, "samples must be finite"),
-        ([1.0, 2.0], [1.0], r"one entry a sample, shape \(2,\), got \(1,\)"),
+        ([1.0, 2.0], [1.0], r"one entry per sample, shape \(2,\), got \(1,\)"),
         ([1.0, 2.0], [1.0, -1.0], "weights must be finite, >= 0 and not all zero"),
         ([1.0, 2.0], [0.0, 0.0], "weights must be finite, >= 0 and not all zero"),
     ],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Shown by --help.
 EXAMPLES = (
     "learnable cluster iris.csv                                  a Gaussian mixture; BIC chooses the clusters",
-    "learnable cluster iris.csv --model kmeans -k 3 -o rows.csv  three clusters by k-means, one label a row",
+    "learnable cluster iris.csv --model kmeans -k 3 -o rows.csv  three clusters by k-means, one label per row",
 )
 _METHODS = ("gaussian", "kmeans")
 _MOST_LEVELS = 20  # different values of a column that is taken for a category

@@ -203,7 +203,7 @@ class _Ending:
         self.json = json
         self.record: Any = None
         self.out: Any = None
-        self._turn = [True]  # who takes it out shows
+        self._turn = [True]  # the thread that takes it out prints
 
     def show(self, report: str | None = None, notes: Sequence[str] = (), advice: Sequence[str] = ()) -> bool:
         """Print everything; tell whether it was done here, and not elsewhere before."""
@@ -225,7 +225,7 @@ class _Ending:
         if self.record is None:
             return None
         if not self.show(advice=[_NO_REPORT]):
-            time_module.sleep(_TO_PRINT)  # it is being shown; a pipe that nobody reads would take for ever
+            time_module.sleep(_TO_PRINT)  # it is being printed; a pipe that is never read would block for ever
         return 0 if self.record["winner"] is not None else 1
 
 

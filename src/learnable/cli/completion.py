@@ -1,7 +1,7 @@
 """What the shell offers when Tab is pressed: names of models, their parameters, columns of the table.
 
 `learnable --install-completion` sets it up for bash, zsh, fish and PowerShell. A completion that fails offers nothing:
-whoever presses Tab must not see an error.
+pressing Tab must not show an error.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def embed(
     ] = None,
     drop: options.Drop = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="A .csv file with two coordinates a row.")
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="A .csv file with two coordinates per row.")
     ] = None,
     report: Annotated[str | None, typer.Option("--report", metavar="FILE", help="Where the HTML page goes.")] = None,
     model: Annotated[

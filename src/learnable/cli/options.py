@@ -22,7 +22,7 @@ def process_age() -> float:
         return time.process_time()  # about as long as it took to get here
 
 
-#: When the command began, by `time.monotonic`; set by whoever runs it.
+#: When the command began, by `time.monotonic`; set by the caller.
 started = time.monotonic()
 
 #: Whether tracebacks are shown; set by `--debug`.

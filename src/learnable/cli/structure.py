@@ -27,7 +27,7 @@ def structure(
     ] = "2..5",
     groups: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Where individuals were sampled: a file, one label a line, or a column."),
+        typer.Option(metavar="FILE", help="Where individuals were sampled: a file, one label per line, or a column."),
     ] = None,
     method: Annotated[
         str, typer.Option("--method", metavar="NAME", help="ml (maximum likelihood) or gibbs (posterior).")

@@ -27,7 +27,7 @@ def topics(
     ] = "10",
     sweeps: Annotated[int, typer.Option("--sweeps", metavar="N", help="Sweeps of each of two chains.")] = 400,
     stop_words: Annotated[
-        str, typer.Option("--stop-words", metavar="FILE", help="english, none, or a file with one word a line.")
+        str, typer.Option("--stop-words", metavar="FILE", help="english, none, or a file with one word per line.")
     ] = "english",
     least: Annotated[int, typer.Option("--min-texts", metavar="N", help="Fewest documents with a word.")] = 2,
     output: Annotated[

@@ -50,7 +50,7 @@ _DTYPES: Final = {
 
 
 def output_of(model: Any) -> str | None:
-    """Return the container that `set_output` asked for; None if nobody did."""
+    """Return the container that `set_output` asked for; None without such a call."""
     container: str | None = vars(model).get("_sklearn_output_config", {}).get("transform")
     return container
 
@@ -200,7 +200,7 @@ def _encode_scipy(value: Any, path: str, inner: Inner) -> dict[str, Any] | None:
 
 
 def decoders(inner: Inner, members: Callable[..., list[Any]]) -> dict[str, Inner]:
-    """Return who reads each key; `members` takes a document apart by its keys."""
+    """Return the reader of each key; `members` takes a document apart by its keys."""
 
     def masked(document: Any, path: str) -> Any:
         data, mask = (inner(part, path) for part in members(document, path, "data", "mask"))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .declare import check_parameters
-from .errors import ModelFileError
+from .errors import LearnableError, ModelFileError
 from .estimator import Certificate
 from .fitted_members import check_fitted_members
 from .registry import registered_name
@@ -83,8 +83,16 @@ def check_members(value: Any) -> None:
 
 
 def _check_own(value: Any) -> None:
-    if hasattr(value, "_check_loaded"):
+    """Ask the class; a question that fails because a member is not what it should be is answered with no."""
+    if not hasattr(value, "_check_loaded"):
+        return
+    try:
         value._check_loaded()
+    except LearnableError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        owner = type(value).__name__
+        raise ModelFileError(f"load: the members of {owner} do not fit together ({error}).") from error
 
 
 def check_part(part: Any, path: str) -> None:

@@ -17,17 +17,17 @@ import inspect
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, Literal, dataclass_transform
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, RegressorTags, get_tags
 
-from .errors import ModelFileError, ParameterError
+from .errors import ParameterError
+from .loaded import Loadable
 
 # --------------------------------------------------------------------------------------------------------------------
 # Rules: what a parameter may be. A rule tests a value and says itself in words, so that the error can name owner,
@@ -35,7 +35,13 @@ from .errors import ModelFileError, ParameterError
 
 
 class Rule:
-    """What a parameter may be: `allows(value)` and a phrase that completes "must be …"."""
+    """What a parameter may be: `allows(value)` and a phrase that completes "must be …".
+
+    Examples
+    --------
+    >>> (Number(low=1) | Options("auto")).phrase
+    "a number >= 1, or one of 'auto'"
+    """
 
     phrase: str = ""
 
@@ -112,7 +118,13 @@ class Number(Rule):
 
 @dataclass(frozen=True)
 class Boolean(Rule):
-    """True or False."""
+    """True or False.
+
+    Examples
+    --------
+    >>> Boolean().allows(True), Boolean().allows(1)
+    (True, False)
+    """
 
     phrase: str = "True or False"
 
@@ -122,7 +134,13 @@ class Boolean(Rule):
 
 
 class Options(Rule):
-    """One of a few words."""
+    """One of a few words.
+
+    Examples
+    --------
+    >>> Options("l1", "l2").allows("l1"), Options("l1", "l2").allows("L1")
+    (True, False)
+    """
 
     def __init__(self, *words: str) -> None:
         self.words = words
@@ -135,7 +153,13 @@ class Options(Rule):
 
 @dataclass(frozen=True)
 class Nothing(Rule):
-    """None."""
+    """None.
+
+    Examples
+    --------
+    >>> (Number() | Nothing()).allows(None)
+    True
+    """
 
     phrase: str = "None"
 
@@ -146,7 +170,13 @@ class Nothing(Rule):
 
 @dataclass(frozen=True)
 class ArrayLike(Rule):
-    """A sequence of numbers, each of which obeys `each`."""
+    """A sequence of numbers, each of which obeys `each`.
+
+    Examples
+    --------
+    >>> ArrayLike(Number(low=0.0)).allows([0.5, 2]), ArrayLike().allows([])
+    (True, False)
+    """
 
     each: Rule = Number()
 
@@ -168,7 +198,13 @@ class ArrayLike(Rule):
 
 @dataclass(frozen=True)
 class Matches(Rule):
-    """Whatever a predicate accepts; for callables, splitters and other objects."""
+    """Whatever a predicate accepts; for callables, splitters and other objects.
+
+    Examples
+    --------
+    >>> Matches(callable, "a function").allows(len)
+    True
+    """
 
     predicate: Callable[[Any], bool]
     phrase: str
@@ -235,11 +271,12 @@ class FittedAttribute:
     shape : str
         `"(n_classes, n_features)"`, alternatives joined by " or ", `"()"` for a number; anything else, such as
         `"Trees"`, is a type in words and is not checked here. `n_features` and `n_classes` are those of the model;
-        other names stand for one length each, the same in all attributes.
+        other names stand for one length each, the same in all attributes; those in the class's `_sizes` are
+        parameters.
     meaning : str
         For the docstring.
     kind : str
-        NumPy's kinds of dtypes that are allowed; "f" for real numbers.
+        NumPy's kinds of dtypes that are allowed; "f" for real numbers, "f8" for float64 alone.
     finite : bool
         Whether NaN and infinities are refused.
     low, high : float
@@ -307,6 +344,37 @@ def fitted(
     return FittedAttribute(shape, meaning, kind, finite, low, high, optional, infinite, below)
 
 
+class _Hook:
+    """A method that a class leaves to its subclasses."""
+
+    def __init__(self, meaning: str) -> None:
+        self.__doc__ = meaning
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        def missing(*args: Any, **kwargs: Any) -> Any:
+            raise TypeError(f"{owner.__name__} does not define {self.name}")
+
+        return missing
+
+
+def hook(meaning: str) -> Any:
+    """Declare a method that subclasses define: `_target = hook("(table) → array: what the trees predict.")`.
+
+    Examples
+    --------
+    >>> class Shape:
+    ...     area = hook("() → float: its area.")
+    >>> Shape().area()
+    Traceback (most recent call last):
+        ...
+    TypeError: Shape does not define area
+    """
+    return _Hook(meaning)
+
+
 #: The types that a transformer's numbers keep, where single precision stays single.
 FLOATS = ("float64", "float32")
 #: Where scikit-learn keeps each tag; "" is the record itself.
@@ -343,8 +411,16 @@ def tags(**values: Any) -> dict[str, Any]:
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(param, fitted))
-class Declared(BaseEstimator):
-    """An estimator in scikit-learn's sense, made of its declarations."""
+class Declared(Loadable, BaseEstimator):
+    """An estimator in scikit-learn's sense, made of its declarations.
+
+    Examples
+    --------
+    >>> class Shifted(Declared):
+    ...     by: float = param(Number(), "The shift.", default=0.5)
+    >>> Shifted(by=2.0).get_params()
+    {'by': 2.0}
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -501,65 +577,3 @@ def _attribute_entry(name: str, attribute: FittedAttribute) -> str:
 def _indented(text: str) -> str:
     lines = inspect.cleandoc(text).splitlines()
     return "\n".join(textwrap.fill(line, 112, initial_indent="    ", subsequent_indent="    ") for line in lines)
-
-
-def check_fitted(model: Any) -> None:
-    """Raise ModelFileError unless the fitted attributes of a loaded model are as its class declares them.
-
-    Parameters
-    ----------
-    model : estimator
-        With any fitted attributes; what it lacks is not looked at here.
-    """
-    lengths: dict[str, int] = {}
-    if "n_features_in_" in vars(model):
-        lengths["n_features"] = int(model.n_features_in_)
-    if isinstance(getattr(model, "classes_", None), np.ndarray):
-        lengths["n_classes"] = len(model.classes_)
-    for name, attribute in getattr(model, "_declared_attributes", {}).items():
-        value = vars(model).get(name)
-        if name not in vars(model) or not attribute.shape.startswith("(") or (value is None and attribute.optional):
-            continue
-        if not (isinstance(value, (np.ndarray, np.generic, int, float)) or sp.issparse(value)):
-            raise ModelFileError(f"load: {name} is a {type(value).__name__} instead of numbers.")
-        array = value.data if sp.issparse(value) else np.asarray(value)
-        shape = np.shape(array) if isinstance(value, (int, float)) else value.shape
-        if array.dtype.kind not in attribute.kind:
-            raise ModelFileError(f"load: {name} holds {array.dtype}, where {_words(attribute)} are expected.")
-        if not any(_fits(shape, wanted, lengths) for wanted in _shapes(attribute.shape)):
-            known = ", ".join(f"{symbol} = {length}" for symbol, length in lengths.items())
-            raise ModelFileError(f"load: {name} has shape {shape} instead of {attribute.shape} ({known}).")
-        _check_range(name, array, attribute)
-        if attribute.below and array.max(initial=-1) >= lengths.get(attribute.below, 0):
-            raise ModelFileError(f"load: {name} holds {array.max()}, which is not below {attribute.below}.")
-
-
-def _words(attribute: FittedAttribute) -> str:
-    return "real numbers" if attribute.kind == "f" else f"values of kind {attribute.kind!r}"
-
-
-def _shapes(text: str) -> Iterator[list[str]]:
-    for shape in text.split(" or "):
-        yield [part.strip() for part in shape.strip("() ").split(",") if part.strip()]
-
-
-def _fits(shape: tuple[int, ...], wanted: list[str], lengths: dict[str, int]) -> bool:
-    """Tell whether an array has such a shape; names that are met for the first time get their length."""
-    if len(shape) != len(wanted):
-        return False
-    found = dict(lengths)
-    for length, symbol in zip(shape, wanted, strict=True):
-        expected = int(symbol) if symbol.isdigit() else found.setdefault(symbol, length)
-        if expected != length:
-            return False
-    lengths.update(found)
-    return True
-
-
-def _check_range(name: str, array: np.ndarray[Any, Any], attribute: FittedAttribute) -> None:
-    if array.dtype.kind not in "fiu":
-        return
-    if attribute.finite and (np.isnan(array) if attribute.infinite else ~np.isfinite(array)).any():
-        raise ModelFileError(f"load: {name} has {'NaN' if attribute.infinite else 'numbers that are not finite'}.")
-    if ((array < attribute.low) | (array > attribute.high)).any():
-        raise ModelFileError(f"load: {name} has numbers outside [{attribute.low:g}, {attribute.high:g}].")

@@ -1,4 +1,4 @@
-"""What the registry says about one class: where it lives, who checks it, what kind of model it is."""
+"""What the registry says about one class: where it lives, which checker verifies it, what kind of model it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a class lives and who checks its certificate.
+    """Where a class lives and which checker verifies its certificate.
 
     Attributes
     ----------
@@ -217,7 +217,7 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The scikit-learn classes that a model file may name: what carries their fitted state, and who checks it.
+# The scikit-learn classes that a model file may name: what carries their fitted state, and which checker verifies it.
 #
 # A file names them with a prefix, `"sklearn.StandardScaler"`, because some names are ours too. The fitted state of a
 # class is a list of members, written `name: kind`, or `name?: kind` where only some fits set it. The kinds are
@@ -235,7 +235,7 @@ MANIFOLD_MEMBERS: Final[dict[str, str]] = {
 # | `object`     | whatever the check of the class says                                             |
 #
 # `or None` may follow. A member that stands neither here nor among the parameters stops `save`: another version of
-# scikit-learn may need it. `left_out` is what `save` drops, because the loader computes it or nobody needs it.
+# scikit-learn may need it. `left_out` is what `save` drops, because the loader computes it or no method needs it.
 
 
 PREFIX: Final = "sklearn."

@@ -1,4 +1,4 @@
-"""What can go wrong, as a small hierarchy: every message says who, what, what was received, and the remedy.
+"""What can go wrong, as a small hierarchy: every message names the owner, the rule, what was received, and the remedy.
 
 Each class is also a built-in exception, so that code written for scikit-learn (`except ValueError`) keeps working.
 """

@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
-from .declare import Declared, Rule, check_fitted, check_parameters
+from .declare import Declared, Rule, check_parameters, hook
 from .errors import ParameterError
 from .registry import resolve
 
@@ -162,7 +162,14 @@ def no_progress(iteration: int, value: float) -> bool:
 
 
 class Watched:
-    """A progress function that remembers whether it said stop."""
+    """A progress function that remembers whether it said stop.
+
+    Examples
+    --------
+    >>> watched = Watched(lambda iteration, value: iteration >= 2)
+    >>> watched(1, 0.5), watched(2, 0.4), watched.stopped
+    (False, True, True)
+    """
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -184,18 +191,26 @@ def never() -> bool:
 
 
 class StopFlag:
-    """A flag that another thread may raise and a `nogil` kernel may poll through `array[0] != 0`."""
+    """A flag that another thread may raise and a `nogil` kernel may poll through `array[0] != 0`.
+
+    Examples
+    --------
+    >>> flag = StopFlag()
+    >>> flag.raise_()
+    >>> flag.raised
+    True
+    """
 
     def __init__(self) -> None:
         self.array: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
 
     def raise_(self) -> None:
-        """Ask everybody who polls to stop."""
+        """Ask all work that polls the flag to stop."""
         self.array[0] = 1
 
     @property
     def raised(self) -> bool:
-        """Whether somebody asked to stop."""
+        """Whether the fit was asked to stop."""
         return bool(self.array[0])
 
 
@@ -249,7 +264,7 @@ class Run:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether the deadline has passed; whoever asks then has to stop."""
+        """Whether the deadline has passed; the caller then has to stop."""
         passed = self._deadline is not None and time.perf_counter() > self._deadline
         self.told_to_stop |= passed
         return passed
@@ -260,7 +275,7 @@ class Run:
         return None if self._deadline is None else self._deadline - time.perf_counter()
 
     def should_stop(self) -> bool:
-        """Tell whether the time is up or somebody raised the flag, for loops inside an iteration."""
+        """Tell whether the time is up or the flag is raised, for loops inside an iteration."""
         return self.flag.raised or self.out_of_time
 
     @property
@@ -384,16 +399,11 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
         twin.__dict__.update({name: value for name, value in vars(self).items() if name not in fitted})
         return twin
 
-    def _fit(self, table: Any, run: Run) -> Certificate:
-        raise TypeError(f"{type(self).__name__} does not define _fit")
+    _fit = hook("(table, run) → Certificate")
 
     def _html_repr(self) -> str:
         """Return the card that notebooks show; scikit-learn's own hook for it."""
         return str(resolve("learnable.report.card:card")(self))
-
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless the arrays of a loaded model obey the class's invariants."""
-        check_fitted(self)
 
     def _warn_unless_certificate_holds(self) -> None:
         certificate = self.certificate_
@@ -407,7 +417,7 @@ class Estimator(CallbackSupportMixin, _Certified, Declared):
 
 
 def _is_observed(estimator: BaseEstimator) -> bool:
-    """Tell whether callbacks are set, on the estimator or on one that it is part of; a context for nobody is slow."""
+    """Tell whether callbacks are set, on the estimator or on one that it is part of; otherwise no context is made."""
     members = vars(estimator)
     return "_skl_callbacks" in members or "_parent_callback_ctx" in members
 

@@ -345,15 +345,6 @@ def _integers_at(_: Any, address: Any) -> Any:
     return types.CPointer(types.int64)(types.uint64), build  # type: ignore[no-untyped-call]
 
 
-def _words_at(_: Any, address: Any) -> Any:
-    """Return a pointer to the uint64 at an address."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.uint64)(types.uint64), build  # type: ignore[no-untyped-call]
-
-
 def _call_at(_: Any, address: Any, x: Any, out: Any, data: Any) -> Any:
     """Call the C function `double f(double *x, void *out, int64_t *data)` at an address with three arrays."""
 
@@ -370,7 +361,6 @@ def _call_at(_: Any, address: Any, x: Any, out: Any, data: Any) -> Any:
 
 
 integers_at: Any = intrinsic(_integers_at)
-words_at: Any = intrinsic(_words_at)
 call_at: Any = intrinsic(_call_at)
 atomic_add: Any = intrinsic(_atomic_add)
 atomic_load: Any = intrinsic(_atomic_load)

@@ -74,7 +74,7 @@ def make_whole(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
 
 
 def make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Return a dispatcher that other kernels may call, and nobody else."""
+    """Return a dispatcher that only other kernels may call."""
     if not _FIRST_TESTED <= numba.version_info.short <= _LAST_TESTED:
         return make_whole(function, options)
     wanted = {**options, "fastmath": set(options["fastmath"])}
@@ -339,7 +339,7 @@ def _places(machine: tuple[str, str, str]) -> Iterator[tuple[str, Traversable, s
     folder = user_folder()
     if _is_mine(folder):
         yield "cached", folder, _processor(machine)
-    if config.CPU_NAME is None and config.CPU_FEATURES is None:  # else somebody wants code for another processor
+    if config.CPU_NAME is None and config.CPU_FEATURES is None:  # otherwise code for another processor is wanted
         for level in levels_here():
             shipped = shipped_folder(level)
             if is_safe(shipped):
@@ -357,7 +357,7 @@ def is_safe(path: Traversable) -> bool:
 
 
 def _is_mine(path: Path) -> bool:
-    """Tell whether nobody but this user and the system's administrator can write there."""
+    """Tell whether only this user and the system's administrator can write there."""
     try:
         status = path.stat()
     except OSError:

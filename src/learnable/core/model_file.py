@@ -9,7 +9,7 @@ The file is a plain safetensors file, so any safetensors reader can list its arr
 | `model`                              | the model as JSON (`learnable.core._encoding` documents it) |
 | `sha256`                             | checksum of everything else                                 |
 
-**Trust.** The checksum finds damage, not forgery: whoever can write a file can also write its checksum.
+**Trust.** The checksum finds damage, not forgery: an attacker who can write a file can also write its checksum.
 Safety rests on the loader: sizes are checked before memory is taken, classes come from the registry alone,
 parameters obey the ranges declared on the class, fitted attributes cannot hide methods, and each class checks
 its own arrays.
@@ -141,7 +141,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Load a model that `save` wrote.
 
     Nothing in the file is executed or trusted: a damaged, truncated, oversized or hostile file raises an
-    error and needs no more memory than its own size warrants. That a file is sound does not say who made it:
+    error and needs no more memory than its own size warrants. That a file is sound does not prove its origin:
     the checksum finds damage, not forgery.
 
     Parameters
@@ -312,7 +312,7 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 def _open_regular_file(target: Path) -> io.BufferedReader:
-    # Without O_NONBLOCK, opening a FIFO waits for somebody to write into it.
+    # Without O_NONBLOCK, opening a FIFO blocks until it has a writer.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(target, flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

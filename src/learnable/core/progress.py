@@ -1,4 +1,4 @@
-"""How far a long fit is: one line on stderr, for a person who waits for it.
+"""How far a long fit is: one line on stderr for the person waiting.
 
     HistGradientBoostingClassifier ━━━━━━━━━─────── round 57 of 100, loss 0.312, 4.1 s, about 3.1 s left
 
@@ -7,7 +7,7 @@ seconds. The fit itself stores two numbers per step and does nothing else: a dae
 second and draws. So a fit of a millisecond pays for one look at a few flags, and no result can depend on the line.
 
 Whether a fit is part of something larger (a search, a cross-validation, an ensemble of other models) is read off the
-call stack, once, after the two seconds: whoever called the fit need not know of progress.
+call stack, once, after the two seconds: the caller of the fit need not know of progress.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Line:
             self.draw()
 
     def look(self) -> None:
-        """Draw the line if the fit has run for long enough and is nobody's part."""
+        """Draw the line if the fit has run for long enough and is not part of another fit."""
         if self.seconds < PATIENCE:
             return
         if self.shown is None:
@@ -248,7 +248,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def open_line(estimator: Any, max_seconds: float | None) -> Line | None:
-    """Return the line of a fit that begins, or None if nobody would see it."""
+    """Return the line of a fit that begins, or None if it would not be seen."""
     outer = _watcher.line
     if outer is not None:
         if outer.steps.unit == _MODELS.unit:

@@ -30,7 +30,7 @@ from threadpoolctl import OpenBLASController, ThreadpoolController
 from .errors import ParameterError
 
 R = TypeVar("R")
-Flag = NDArray[np.int64]  #: [0] ≠ 0 asks everybody who polls to stop
+Flag = NDArray[np.int64]  #: [0] ≠ 0 asks all work that polls it to stop
 
 _SHORT = 2**16  # entries of a matrix whose factorisation takes at most a tenth of a second
 _TICK = 0.05  # seconds between two looks at the clock and at Ctrl-C
@@ -200,8 +200,8 @@ def _wait_for(
 ) -> None:
     """Wait in short steps, so that Ctrl-C is heard, and call `watch` after each.
 
-    Interrupted, call `stop` and go on waiting before the interruption is passed on: those who work write to arrays that
-    the caller will let go. Without `stop` they are left to themselves.
+    When interrupted, call `stop` and go on waiting before the interruption is passed on: the tasks under way write to
+    arrays that the caller will release. Without `stop` they run on by themselves.
     """
     try:
         while not done.wait(_TICK):  # a signal just before a step begins is seen by the next one
@@ -215,7 +215,7 @@ def _wait_for(
 
 
 class Stopped(Exception):  # noqa: N818  it is no error
-    """Raised by a task that saw the stop flag and ended itself; nobody is told."""
+    """Raised by a task that saw the stop flag and ended itself; it is not passed on."""
 
 
 class Background(Generic[R]):
@@ -274,7 +274,7 @@ def ordered_map(work: Callable[[Any], R], tasks: Iterable[Any], threads: int) ->
     """Yield work(task) for each task, in order; `tasks` may have to be read and may be of unknown length.
 
     The calling thread works too, which a pool's hand-over of every task would forbid. At most `_AHEAD` results per
-    thread wait to be fetched. Ctrl-C and errors let nobody begin another task.
+    thread wait to be fetched. After Ctrl-C or an error no further task begins.
     """
     if threads == 1:
         yield from map(work, tasks)
@@ -308,7 +308,7 @@ class _OrderedLine(Generic[R]):
         self.error: BaseException | None = None
 
     def help(self) -> None:
-        """Do tasks until there are none, or somebody failed."""
+        """Do tasks until there are none, or one has failed."""
         while self._do_one(wait=True):
             pass
 
@@ -333,7 +333,7 @@ class _OrderedLine(Generic[R]):
             return self.results.pop(number)
 
     def _do_one(self, wait: bool) -> bool:
-        """Do the next task; return False if there is none, or none yet and nobody wants to wait."""
+        """Do the next task; return False if there is none, or none yet and the caller does not wait."""
         with self.changed:
             while not self._is_over() and self.begun >= self.fetched + self.ahead:
                 if not wait:
@@ -367,7 +367,7 @@ class _OrderedLine(Generic[R]):
         return self.ended or self.error is not None
 
     def end(self, error: BaseException | None) -> bool:
-        """Let nobody begin another task, and keep the first error; False, for whoever asked for a task."""
+        """Begin no further task, and keep the first error; return False, as `next` does without a task."""
         with self.changed:
             self.ended = self.ended or error is None
             self.error = self.error or error
@@ -386,7 +386,7 @@ class _Workers:
         while len(self._queues) < count:
             jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
             try:
-                Background(partial(_serve, jobs), daemon=True)  # whoever gives them work waits for its end
+                Background(partial(_serve, jobs), daemon=True)  # the caller that gives them work waits for its end
             except RuntimeError:  # the system has no more threads: those that run are enough
                 break
             self._queues.append(jobs)
@@ -432,7 +432,7 @@ class _Shift(Generic[R]):
         self.done = threading.Event()
 
     def work(self) -> None:
-        """Take tasks until there are none, somebody failed or the stop flag is raised."""
+        """Take tasks until there are none, one has failed or the stop flag is raised."""
         number = -1
         try:
             while not (self.failures or self.stop[0]) and (number := next(self.numbers)) < self.count:
@@ -457,7 +457,7 @@ class _Shift(Generic[R]):
             jobs.put(self.help)
 
     def cancel(self) -> None:
-        """Let nobody begin another task."""
+        """Begin no further task."""
         self.stop[0] = 1
 
     def finished(self) -> int:

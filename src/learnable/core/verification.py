@@ -1,7 +1,7 @@
 """Re-check a fit: recompute the certificate's value from the model and the data alone, by independent code.
 
-`verify` asks the registry who checks this class. A checker shares no code with the fit: it evaluates the definition in
-plain NumPy and returns a `Recheck`.
+`verify` asks the registry for the checker of this class. A checker shares no code with the fit: it evaluates the
+definition in plain NumPy and returns a `Recheck`.
 """
 
 from __future__ import annotations

@@ -38,9 +38,9 @@ _TILE: Final = 512
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Parts of a table that lie in several places and add up what they find. Everybody who has a part runs the same program
-# on it and calls the same functions in the same order; what they return is the same for all. Integers are added, so
-# that the order does not matter.
+# Parts of a table that lie in several places and add up what they find. Every process that has a part runs the same
+# program on it and calls the same functions in the same order; what they return is the same for all. Integers are
+# added, so that the order does not matter.
 
 
 class World:

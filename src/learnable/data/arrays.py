@@ -152,7 +152,7 @@ def refuse_shape(owner: str, shape: tuple[int, ...]) -> NoReturn:
     if len(shape) > 2:
         raise DataError(
             f"{owner}: Found array with dim {len(shape)}, while dim <= 2 is required; X has shape {shape}. "
-            "Pass one row a sample, for example X.reshape(len(X), -1)."
+            "Pass one row per sample, for example X.reshape(len(X), -1)."
         )
     raise DataError(
         f"{owner}: Expected 2D array, got {len(shape)}D array instead: X has shape {shape}. "

@@ -23,17 +23,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
-from ..core.estimator import StopFlag
+from ..core import DataError, StopFlag, one_thread_blas, ordered_map, resolve_n_jobs
 from ..core.jit import kernel, numba_is_loaded
-from ..core.threads import one_thread_blas, ordered_map, resolve_n_jobs
 
 S = TypeVar("S")
 B = TypeVar("B", covariant=True)
 
 _BLOCK_ELEMENTS = 2**20  # 8 MB of float64: large enough that handing it to a thread costs nothing
 _SPARSE_BLOCK_ROWS = 2**15
-_AHEAD = 2  # unmerged results a thread: one in work and one in store
+_AHEAD = 2  # unmerged results per thread: one in work and one in store
 
 
 class Block(NamedTuple):
@@ -212,7 +210,7 @@ def reduce_loads(
     threads: int,
     flag: StopFlag | None = None,
 ) -> S:
-    """Do what `map_reduce` does for blocks of which nobody knows how many there are.
+    """Do what `map_reduce` does, for a stream of blocks of unknown length.
 
     `loads` is asked for one function after the other; each gives a block when it is called, in a thread of its own.
     """
@@ -357,6 +355,12 @@ def _scan_columns(part: Part, start: int) -> Scan:
     return Scan(int(checksum), int(bad))
 
 
+def joined_lists(a: list[Any], b: list[Any]) -> list[Any]:
+    """Append b to a and return it: the merge of sums that are lists."""
+    a.extend(b)
+    return a
+
+
 def merge_scans(a: Scan, b: Scan) -> Scan:
     """Return the scan of two runs of rows together."""
     return Scan((a.checksum + b.checksum) % 2**64, a.bad_rows + b.bad_rows)
@@ -383,7 +387,7 @@ def _kept(first: int, count: int) -> Bits:
 
 
 def odd_numbers(columns: NDArray[np.int64]) -> Bits:
-    """Return one odd multiplier a column, a function of the column's number alone (SplitMix64's sequence)."""
+    """Return one odd multiplier per column, a function of the column's number alone (SplitMix64's sequence)."""
     return _mixed((columns.astype(np.uint64) + _ONE) * np.uint64(_GOLDEN)) | _ONE
 
 

@@ -8,10 +8,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Number
-from ..core.errors import ModelFileError, ParameterError
+from ..core import Array, ArrayLike, ModelFileError, NDArray, Number, ParameterError
 from .arrays import refuse_sparse
 from .blocks import Blocks, Part, scan
 from .door import (
@@ -24,8 +22,6 @@ from .door import (
     take_named_columns,
 )
 from .encoder_input import Columns, open_table, read_whole
-
-Array = NDArray[np.float64]
 
 _WORDS = {"text", "mixed", "empty"}
 _TYPES = {"number", "boolean", "date", "duration"} | _WORDS

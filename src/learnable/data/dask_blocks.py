@@ -24,7 +24,7 @@ from ..core.errors import DataError, LearnableError, LostRowsError
 from ..core.estimator import StopFlag
 from ..core.threads import one_thread_blas
 from .arrays import as_numbers
-from .blocks import Block, Blocks, Part
+from .blocks import Block, Blocks, Part, joined_lists
 from .dask_kept import KeptParts, cancel, run_on_groups
 from .dask_posts import PostLostError, at_posts
 from .door import encode_classes, require_target
@@ -254,7 +254,7 @@ class DaskBlocks(ExternalBlocks):
     def each(self, statistic: Callable[[Block], Any]) -> Iterator[Any]:
         """Yield `statistic` of every block, in order, some partitions at a time."""
         self.scanned()  # from then on blocks are numbered by the rows that are kept
-        work = partial(_sum_part, partial(_listed, statistic), _chain, self.rows, self.of_class)
+        work = partial(_sum_part, partial(_listed, statistic), joined_lists, self.rows, self.of_class)
         read = partial(_read_and_sum, self.read, work)
         for _, found in run_on_partitions(self.owner, read, self.parts, self._starts):
             for several in found:
@@ -278,11 +278,6 @@ class DaskBlocks(ExternalBlocks):
 
 def _listed(statistic: Callable[[Block], Any], block: Block) -> list[Any]:
     return [statistic(block)]
-
-
-def _chain(a: list[Any], b: list[Any]) -> list[Any]:
-    a.extend(b)
-    return a
 
 
 def _head(read: Reader, raw: tuple[Any, Any, Any], number: int) -> Block | None:

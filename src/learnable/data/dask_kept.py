@@ -58,7 +58,7 @@ class KeptParts:
         return self.futures is not None and self.n_bytes + n_bytes <= _SHARE_WITH_MEMORY * self.free
 
     def groups(self, client: Any) -> list[Group]:
-        """Return who sums what; made again when workers came or went."""
+        """Return which worker sums which part; made again when workers came or went."""
         futures = self.futures or []
         workers = client.nthreads()
         if workers != self._workers or not self._groups:

@@ -164,7 +164,7 @@ def stand_by(name: str, post: int, secret: bytes, parts: list[Any], places: list
 
 
 def _welcome(server: socket.socket, secret: bytes) -> Line | None:
-    """Return the line to the client; None if nobody comes who knows the secret."""
+    """Return the connection to the client; None if no peer with the secret connects."""
     deadline = time.monotonic() + _PATIENCE
     with server:
         while time.monotonic() < deadline:

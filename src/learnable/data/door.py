@@ -22,8 +22,7 @@ from sklearn import get_config
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core.declare import ArrayLike, Number
-from ..core.errors import DataError, DataTypeError, ParameterError
+from ..core import ArrayLike, DataError, DataTypeError, Number, ParameterError
 from .arrays import (
     as_array,
     as_csr,

@@ -28,8 +28,20 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Boolean, Declared, Matches, Number, Options, check_parameters, fitted, optional, param, tags
-from ..core.errors import DataError, ModelFileError
+from ..core import (
+    Boolean,
+    DataError,
+    Declared,
+    Matches,
+    ModelFileError,
+    Number,
+    Options,
+    check_parameters,
+    fitted,
+    optional,
+    param,
+    tags,
+)
 from .arrays import kind_of
 from .dask_blocks import Reader, run_on_partitions
 from .door import is_dask, is_dask_frame, is_frame, match_columns, read_weight, take_named_columns

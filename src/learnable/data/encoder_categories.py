@@ -1,6 +1,6 @@
 r"""Levels of a column of text, and the mean target of each: counted over rows that arrive in any pieces.
 
-A column with few levels becomes one column a level. With many, the level is replaced by its mean target, drawn to the
+A column with few levels becomes one column per level. With many, the level is replaced by its mean target, drawn to the
 overall mean as in scikit-learn's `TargetEncoder` (empirical Bayes):
 
     λ ȳ_level + (1 − λ) ȳ,    λ = σ² n / (σ² n + s²),
@@ -18,16 +18,12 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
-from ..core.threads import one_thread_blas
+from ..core import Array, DataError, NDArray, one_thread_blas
 from .arrays import as_array
 from .door import read_target, read_values
 from .encoder_read import Labels, is_missing
 from .sample import RowSample
-
-Array = NDArray[np.float64]
 
 FOLDS: Final = 5
 
@@ -204,7 +200,7 @@ def guess_task(y: Any) -> tuple[Task, str]:
         return "regression", f"{values.shape[1]} targets"
     values = values.reshape(-1)
     if values.dtype.kind == "O":
-        values = _without_gaps(values)
+        values = np.array([value for value in values.tolist() if not is_missing(value)])
     if values.dtype.kind not in "iuf":
         count = len(set(values.tolist()))
         what = "truth values" if values.dtype.kind == "b" else f"{count} distinct labels"
@@ -230,7 +226,7 @@ def read_encoder_target(
     owner : str
         Whose errors they are.
     y : array of targets
-        One a row.
+        One per row.
     task : {"auto", "regression", "classification"}
         What they are.
     classes : array, optional
@@ -263,10 +259,6 @@ def read_rows(owner: str, y: Any, n_rows: int) -> Any:
             f"y has {len(values) if values.ndim else 'no length'}. Pass one target per row."
         )
     return values
-
-
-def _without_gaps(values: NDArray[Any]) -> NDArray[Any]:
-    return np.array([value for value in values.tolist() if not is_missing(value)])
 
 
 # Short codes and free text: what tells them apart, the prefix of a code, and the reduction of hashed text.

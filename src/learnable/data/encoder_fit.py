@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import Array, DataError, NDArray
 from .encoder_categories import (
     CategoryStatistics,
     EncoderTarget,
@@ -252,7 +251,6 @@ def is_free_text(n_levels: int, n_rows: int, words: float, letters: float, max_c
 # Rows are summed on one grid that depends on the number of columns alone, in one layout, and the blocks are merged in
 # order (Chan, Golub and LeVeque, 1983): the result has the same bits whatever the pieces.
 
-Array = NDArray[np.float64]
 
 _BLOCK_ELEMENTS = 2**17  # 1 MB: a block stays in the cache while it is read five times
 

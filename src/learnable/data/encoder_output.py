@@ -11,14 +11,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import Array, DataError, NDArray
 from .encoder_categories import FOLDS, component_names, prefix_labels
 from .encoder_input import Columns
 from .encoder_read import Labels
 
-Array = NDArray[np.float64]
 Record = dict[str, Any]
 
 _CHUNK_ELEMENTS: Final = 2**17

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
-from ..core.estimator import StopFlag
-from .blocks import Block, Part, Scan, grid_rows, merge_scans, scan_block, whole_checksum
+from ..core import DataError, StopFlag
+from .blocks import Block, Part, Scan, grid_rows, joined_lists, merge_scans, scan_block, whole_checksum
 
 S = TypeVar("S")
 
@@ -58,7 +57,7 @@ class ExternalBlocks:
     """
 
     in_memory = False
-    in_partitions = False  #: whether those who hold rows may remember something of them from one pass to the next
+    in_partitions = False  #: whether the workers that hold rows may keep something from one pass to the next
     sparse = False
     y_shape: tuple[int, ...] = ()  #: of one row's target
     missing = False  #: whether NaN is let pass
@@ -136,7 +135,7 @@ class ExternalBlocks:
     def every(self, stride: int) -> Part:
         """Return every `stride`-th row: the same rows as in memory."""
         self.scanned()  # from then on blocks are numbered by the rows that are kept
-        parts = self.map_reduce(partial(_thinned, stride=stride), _chain)
+        parts = self.map_reduce(partial(_thinned, stride=stride), joined_lists)
         return Part(*(None if columns[0] is None else np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def joined(self) -> Part:
@@ -215,8 +214,3 @@ def _keep_nothing(a: None, b: None) -> None:
 def _thinned(block: Block, stride: int) -> list[Part]:
     rows = slice(-block.start % stride, None, stride)
     return [Part(*(None if column is None else column[rows].copy() for column in block[:3]))]
-
-
-def _chain(a: list[Part], b: list[Part]) -> list[Part]:
-    a.extend(b)
-    return a

@@ -27,7 +27,7 @@ from .frames import listed
 #: Makes features of the columns of a pyarrow.Table; the number of its first row tells folds apart.
 Encode = Callable[[Any, int], Any]
 
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas adds, and nobody asked for
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas adds by itself
 
 _PARQUET = (".parquet", ".pq")
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import DataError
 from ..core.threads import Background
 
 #: Bytes of mapped pages that may be resident. Of 128 MB, 256 MB and 1 GB on a fit of 2M × 28 the time differed by
@@ -61,7 +61,7 @@ class MappedArrays:
         self.close()
 
     def close(self) -> None:
-        """End the watch over resident pages; arrays stay valid as long as somebody has them."""
+        """End the watch over resident pages; arrays stay valid as long as they are referenced."""
         self._closed.set()
         if self._watcher is not None:
             self._watcher.wait()

@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import Array, DataError, NDArray
 from .encoder_categories import Task, guess_task
 from .encoder_fit import is_free_text
 from .encoder_input import Columns, open_table, read_whole
@@ -42,7 +41,7 @@ class TableProfile:
     duplicate_rows : int
         Rows that are copies of an earlier row.
     profile : tuple of ColumnProfile
-        One a column.
+        One per column.
     warnings : tuple of dict
         `kind` ("leak", "identifier", "constant", "missing", "duplicates", "imbalance", "size"), `column`, `text`.
     """
@@ -129,7 +128,7 @@ def profile(
             stride,
         )
         warnings += [{"kind": "leak", "column": name, "text": text} for name, text in leaks.items()]
-        columns = [_noted(c, leaks[c.name]) if c.name in leaks else c for c in columns]
+        columns = [replace(c, notes=(*c.notes, leaks[c.name])) if c.name in leaks else c for c in columns]
     warnings += _table_warnings(table.n_rows, columns, duplicates, answer)
     return TableProfile(
         table.n_rows, len(names), target, answer.task, answer.reason, answer.classes, answer.counts, duplicates,
@@ -235,10 +234,6 @@ def _table_warnings(
     return [{"kind": kind, "column": None, "text": text} for kind, text in found]
 
 
-def _noted(column: ColumnProfile, note: str) -> ColumnProfile:
-    return replace(column, notes=(*column.notes, note))
-
-
 def _plain(value: Any) -> Any:
     """Return tuples as lists, NumPy numbers as Python's, and what JSON has no word for as None."""
     if isinstance(value, dict):
@@ -257,7 +252,6 @@ def _plain(value: Any) -> Any:
 # target of each level, for a number the same in each of some bins, or the neighbour's target. A column whose rule is
 # almost perfect, while the rules of the others are not, is suspected to be made from the target.
 
-Array = NDArray[np.float64]
 
 Values = Array | Labels
 

@@ -9,7 +9,7 @@ so rules it out, and "13/02/2024" decides for a column that the day comes first.
     decimal point     $1,234.50   12.3 %   1,234
     decimal comma     1.234,50 €  12,3 %   1,5
 
-Text of digits alone is no amount: who stores numbers as text mostly means names, such as postal codes.
+Text of digits alone is no amount: numbers stored as text are mostly names, such as postal codes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import ParameterError
+from ..core import Array, NDArray, ParameterError
 from .encoder_read import Labels, is_missing, read_labels
-
-Array = NDArray[np.float64]
 
 DATES: Final = ("year-month-day", "day-month-year", "month-day-year")
 NUMBERS: Final = ("decimal point", "decimal comma")

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import has_fit_parameter
 
-from ..core.errors import DataError, DataTypeError
+from ..core import Array, DataError, DataTypeError, NDArray
 from .arrays import as_array, check_shape, sound_csr, take_sparse_rows
 from .blocks import Blocks, Part, scan
 from .door import (
@@ -35,7 +34,6 @@ from .door import (
 from .encoder_input import read_whole
 from .frames import listed, open_frame, read_series
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Codes = NDArray[np.int64]
 

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import DataError, DataTypeError
-from ..core.estimator import StopFlag
+from ..core import DataError, DataTypeError, StopFlag, resolve_n_jobs
 from ..core.jit import intrinsic, kernel
-from ..core.threads import Background, resolve_n_jobs
+from ..core.threads import Background
 from .blocks import Block, reduce_loads
 from .door import LARGEST_TARGET, LARGEST_WEIGHT
 from .external import BadCellError, ExternalBlocks, bad_cell, has_bad_cells
@@ -90,7 +89,7 @@ class FileBlocks(ExternalBlocks):
 
     @property
     def has_weights(self) -> bool:
-        """Whether rows may be left out for want of weight."""
+        """Whether rows may be left out because their weight is zero."""
         return not isinstance(self.convert, ArrowRows) or self.convert.weight is not None
 
     def _run(self, statistic: Any, merge: Any, n_jobs: int | None, flag: StopFlag | None) -> Any:
@@ -347,7 +346,7 @@ def check_weights(owner: str, values: NDArray[Any], name: str) -> NDArray[np.flo
     return weight
 
 
-# Columns of files read side by side, a block ahead of those who sum: what decoding costs then runs beside the sums.
+# Columns of files read side by side, a block ahead of the sums, so that decoding runs beside them.
 #
 # A lane is some of the columns of all rows, cut on the grid of the blocks. Several lanes are read by several threads.
 

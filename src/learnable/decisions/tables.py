@@ -11,12 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import poisson
 
-from ..core.errors import DataError, ParameterError
-
-Array = NDArray[Any]
+from ..core import AnyArray, DataError, ParameterError
 
 LAKES = {
     "4x4": ("SFFF", "FHFH", "FFFH", "HFFG"),
@@ -31,13 +28,13 @@ _CARDS = np.array([1.0] * 9 + [4.0]) / 13.0
 class StepTable(NamedTuple):
     """Every step that a process can take."""
 
-    state: Array  #: (n_rows,)
-    action: Array  #: (n_rows,)
-    probability: Array  #: (n_rows,)
-    next_state: Array  #: (n_rows,)
-    reward: Array  #: (n_rows,)
-    terminal: Array  #: (n_rows,) whether the process ends with the step
-    start: Array  #: (n_states,) probabilities of the first state
+    state: AnyArray  #: (n_rows,)
+    action: AnyArray  #: (n_rows,)
+    probability: AnyArray  #: (n_rows,)
+    next_state: AnyArray  #: (n_rows,)
+    reward: AnyArray  #: (n_rows,)
+    terminal: AnyArray  #: (n_rows,) whether the process ends with the step
+    start: AnyArray  #: (n_states,) probabilities of the first state
 
 
 Rows = list[tuple[int, int, float, int, float, bool]]
@@ -180,7 +177,7 @@ def car_rental_table() -> StepTable:
     return StepTable(s[kept], a[kept], p[kept], to[kept], r[kept], end, np.full(441, 1.0 / 441))
 
 
-def _one_place(requests: float, returns: float) -> tuple[Array, Array]:
+def _one_place(requests: float, returns: float) -> tuple[AnyArray, AnyArray]:
     """Return, for 0 to 20 cars in the morning, the law of the cars in the evening and the expected rentals."""
     law = np.zeros((21, 21))
     rented = np.zeros(21)
@@ -229,7 +226,7 @@ def blackjack_state(total: int, dealer: int, ace: int) -> int:
     return 2 * (10 * (total - 4) + dealer - 1) + int(ace)
 
 
-def _dealer(card: int) -> tuple[Array, float]:
+def _dealer(card: int) -> tuple[AnyArray, float]:
     """Return the law of the dealer's score (0 for bust, 17 to 21) and the chance of a natural, given the first card."""
     law = np.zeros(22)
     natural = 0.0
@@ -249,7 +246,7 @@ def _dealer(card: int) -> tuple[Array, float]:
     return law, natural
 
 
-def _stick(s: int, total: int, dealer: tuple[Array, float], is_natural: bool, sab: bool, pays: bool) -> Rows:
+def _stick(s: int, total: int, dealer: tuple[AnyArray, float], is_natural: bool, sab: bool, pays: bool) -> Rows:
     law, dealers_natural = dealer
     win = float(law[:total].sum())
     draw = float(law[total])

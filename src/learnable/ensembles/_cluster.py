@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import DataError
-from ..data.blocks import Blocks, Part
+from ..data import Blocks, Part, Table
 from ..data.dask_blocks import DaskBlocks, Reader, current_client
 from ..data.dask_tasks import RETRIES, result_of
-from ..data.door import Table
 
 _CHUNKS = 4  # tasks for each thread: what a dead worker costs against what a task costs
 _ROOM = 2.0  # bytes that a fit needs for each byte of the table: the table itself and its sorted columns

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..core.estimator import Run
-from ..core.threads import run_tasks
+from ..core import Run, run_tasks
 
 R = TypeVar("R")
 

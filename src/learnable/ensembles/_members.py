@@ -11,17 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
+from ..core import Array, Certificate
+from ..trees import DecisionTreeClassifier, DecisionTreeRegressor, Trees
 from ..trees._random import seed_of
-from ..trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ..trees.file_layout import require
-from ..trees.layout import Trees
 from .adaboost.stumps import Stumps, stump_tree
 
-Array = NDArray[np.float64]
 Tree = DecisionTreeClassifier | DecisionTreeRegressor
 
 

@@ -15,13 +15,10 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import Nothing, Number, Rule
-from ..core.errors import ParameterError
+from ..core import Array, NDArray, Nothing, Number, ParameterError, Rule
 
 Rows = NDArray[np.int64]
-Array = NDArray[np.float64]
 
 #: None (all rows), a number of rows, or a share of them.
 MAX_SAMPLES: Rule = Nothing() | Number(low=1, integer=True) | Number(low=0.0, high=1.0, low_open=True)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import Array, DataError, NDArray
 from ..risk.losses.margin import (
     ExponentialLoss,
     HingeLoss,
@@ -29,8 +28,6 @@ from ..risk.losses.regression import (
     QuantileLoss,
     SquaredLoss,
 )
-
-Array = NDArray[np.float64]
 
 LOSSES: Final[dict[str, Any]] = {
     "squared_error": SquaredLoss(),

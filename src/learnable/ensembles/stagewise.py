@@ -23,22 +23,36 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.utils.metaestimators import available_if
 
-from ..core.certificate import Certificate
-from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Matches, Number, Options, optional, param, tags
-from ..core.errors import DataError
-from ..core.estimator import Estimator, Run
+from ..core import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    Run,
+    is_array,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.door import Table, door, read_features
 from ..data.rows import weight_keyword
 from ..data.sources import rowwise
 from ..meta.binary import MODEL
 from ..trees._random import seed_of
 from ..trees.decision_tree import DecisionTreeRegressor
-from ..trees.file_layout import require
 from ._members import check_stumps
 from .adaboost.stumps import Stump, Stumps, StumpSearch, stump_outputs
 from .loss_names import LOSSES, classifies, flat, for_classes, n_scores, named_loss, targets_of
@@ -50,8 +64,6 @@ from .weak_learners import seed_parts
 # A regressor is fitted to −g. A classifier, and the stump over all columns and thresholds, get the labels sign(−g)
 # and the weights |g|: of all h ∈ ±1 that they can return, the one of least weighted error has the largest −⟨g, h⟩.
 
-
-Array = NDArray[np.float64]
 
 #: A direction whose slope is this small against ‖g‖‖h‖ does not descend: sums are not more exact.
 NO_SLOPE = 1e-10
@@ -489,40 +501,41 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
             f = f + self.learning_rate * beta * direction_outputs(learners, X)
             yield flat(f)
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless steps, scores and learners fit each other."""
-        owner = "ForwardStagewiseAdditive"
-        start = getattr(self, "start_", None)
-        steps = getattr(self, "steps_", None)
-        for name, array in (("start_", start), ("steps_", steps)):
-            require(
-                isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1,
-                f"{owner}: {name} must be a list of numbers",
-            )
-            require(np.isfinite(getattr(self, name)).all(), f"{owner}: {name} must be finite")
-        K = len(self.classes_) if classifies(self.loss) else 0
-        n_steps = len(self.steps_)
-        n_starts = len(self.start_)
-        require(
-            not classifies(self.loss) or (self.classes_.ndim == 1 and K >= 2),
-            f"{owner}: classes_ must hold at least two labels",
-        )
-        require(n_starts == n_scores(self._loss(), K), f"{owner}: start_ must hold one score for each class")
-        if self.stumps_ is not None:
-            require(
-                isinstance(self.stumps_, Stumps) and len(self.stumps_) == n_steps and self.models_ == [],
-                f"{owner}: stumps_ must hold one stump for each step",
-            )
-            check_stumps(owner, self.stumps_, 1, self.n_features_in_)
-            return
-        require(
-            isinstance(self.models_, list) and len(self.models_) == n_steps * n_starts,
-            f"{owner}: models_ must hold a learner for each step and score",
-        )
-        require(
-            all(getattr(model, "n_features_in_", None) == self.n_features_in_ for model in self.models_),
-            f"{owner}: models_ must have the features of the ensemble",
-        )
+    _laws = (
+        law("{owner}: start_ must be a list of finite numbers", lambda m: is_array(m.start_, (None,), finite=True)),
+        law("{owner}: steps_ must be a list of finite numbers", lambda m: is_array(m.steps_, (None,), finite=True)),
+        law(
+            "{owner}: classes_ must hold at least two labels",
+            lambda m: not classifies(m.loss) or is_labels(m.classes_),
+        ),
+        law(
+            "{owner}: start_ must hold one score for each class",
+            lambda m: len(m.start_) == n_scores(m._loss(), len(m.classes_) if classifies(m.loss) else 0),
+        ),
+        law(
+            "{owner}: stumps_ must hold one stump for each step",
+            lambda m: (
+                m.stumps_ is None
+                or (
+                    isinstance(m.stumps_, Stumps)
+                    and len(m.stumps_) == len(m.steps_)
+                    and m.models_ == []
+                    and check_stumps("ForwardStagewiseAdditive", m.stumps_, 1, m.n_features_in_) is None
+                )
+            ),
+        ),
+        law(
+            "{owner}: models_ must hold a learner for each step and score, with the features of the ensemble",
+            lambda m: (
+                m.stumps_ is not None
+                or (
+                    isinstance(m.models_, list)
+                    and len(m.models_) == len(m.steps_) * len(m.start_)
+                    and all(model.n_features_in_ == m.n_features_in_ for model in m.models_)
+                )
+            ),
+        ),
+    )
 
 
 #: A loss that is as good as zero, relative to that of f₀.

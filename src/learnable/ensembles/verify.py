@@ -15,11 +15,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import has_fit_parameter
 
-from ..core.checking import Recheck, flaw_of
-from ..core.errors import DataError, VerificationError
+from ..core import Array, DataError, NDArray, Recheck, VerificationError, flaw_of
 from ..data.checking import read_table
 from ..data.rows import take_columns, take_rows
 from ..meta.verify import check_members
@@ -36,7 +34,6 @@ from ..trees.verify import (
 )
 from ..trees.verify_scores import scores_for
 
-Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 

@@ -12,16 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck, flaw_of
-from ..core.errors import VerificationError
+from ..core import Array, NDArray, Recheck, VerificationError, flaw_of
 from ..data.checking import read_table
 from ..trees.verify import AGREE, Limits, Rules, TreeWalk, columns_of, leaves_of
 from ..trees.verify_scores import scores_for
 from .verify import drawn_rows
-
-Array = NDArray[np.float64]
 
 #: How far a sum of weights, computed in another order, may be from the record.
 ROUNDING = 1e-11
@@ -123,7 +119,7 @@ def _held_out(y: NDArray[np.int64], n_classes: int, fraction: float, seed: int) 
 
 
 def _members_agree(model: Any, learners: list[Any]) -> bool:
-    """Tell whether the members and their weights are the rounds that nobody removed."""
+    """Tell whether the members and their weights are the rounds that were not removed."""
     members = np.flatnonzero(model.rounds_["removed"] < 0)
     scale = (model.n_classes_ - 1) ** 2 / model.n_classes_ if model.vote == "half" else 1.0
     if len(members) != len(model.estimator_weights_):

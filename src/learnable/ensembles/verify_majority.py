@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
+from ..core import Array, NDArray, Recheck
 from .verify_adaboost import column_of, read_rows
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-11  # what rounding may add to a share of rows
 

@@ -11,13 +11,10 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
-from ..core.checking import Recheck
+from ..core import AnyArray, Recheck
 from .verify_adaboost import Rows, _are_best, column_of, read_rows
-
-Array = NDArray[Any]
 
 _NEAR = 1e-9  # relative distance at which two losses are the same
 _STEP = 1e-7  # relative distance to both sides of a step at which its slope is looked at
@@ -38,10 +35,10 @@ def stagewise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if len(learners) != T * (1 if model.stumps_ is not None else K) or len(model.train_loss_) != T + 1:
         return Recheck(np.inf, _NEAR, rows.fingerprint)
 
-    def mean_loss(f: Array) -> float:
+    def mean_loss(f: AnyArray) -> float:
         return float((weight * loss.value(truth, f if K > 1 else f[:, 0])).sum())
 
-    def slope(f: Array, h: Array) -> float:
+    def slope(f: AnyArray, h: AnyArray) -> float:
         g = loss.gradient(truth, f if K > 1 else f[:, 0]).reshape(f.shape)
         return float((weight[:, None] * g * h).sum())
 
@@ -69,7 +66,7 @@ def stagewise(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck(residual if losses_agree and not failed else np.inf, _NEAR, rows.fingerprint)
 
 
-def _says(model: Any, learners: list[Any], t: int, K: int, X: Any) -> Array:
+def _says(model: Any, learners: list[Any], t: int, K: int, X: Any) -> AnyArray:
     if model.stumps_ is None:
         parts = [np.asarray(learner.predict(X), dtype=np.float64).ravel() for learner in learners[t * K : t * K + K]]
         return np.stack(parts, axis=1)
@@ -77,7 +74,7 @@ def _says(model: Any, learners: list[Any], t: int, K: int, X: Any) -> Array:
     return np.where((column_of(X, feature) <= threshold)[:, None], value[0], value[1])
 
 
-def _is_steepest(loss: Any, truth: Array, weight: Array, f: Array, rows: Rows, stump: Any) -> bool:
+def _is_steepest(loss: Any, truth: AnyArray, weight: AnyArray, f: AnyArray, rows: Rows, stump: Any) -> bool:
     """Tell whether no stump ±1 has a larger −⟨g, h⟩: the least error of the labels sign(−g) with the weights |g|."""
     pull = -weight * loss.gradient(truth, f[:, 0])
     labelled = rows._replace(y=(pull > 0).astype(np.int64))
@@ -93,11 +90,11 @@ def _is_steepest(loss: Any, truth: Array, weight: Array, f: Array, rows: Rows, s
 class Law(NamedTuple):
     """A loss of the rows, and what its targets and scores look like."""
 
-    value: Callable[[Array, Array], Array]  #: (targets, scores) → (n,)
-    gradient: Callable[[Array, Array], Array]  #: (targets, scores) → like the scores
+    value: Callable[[AnyArray, AnyArray], AnyArray]  #: (targets, scores) → (n,)
+    gradient: Callable[[AnyArray, AnyArray], AnyArray]  #: (targets, scores) → like the scores
     kind: str  #: "numbers", "signs" or "codes"
 
-    def targets(self, y: Array) -> Array:
+    def targets(self, y: AnyArray) -> AnyArray:
         """Return numbers or class codes as the loss takes them."""
         if self.kind == "signs":
             return np.where(y == 1, 1.0, -1.0)
@@ -121,7 +118,7 @@ def law_of(loss: Any, n_classes: int) -> Law:
     return Law(loss.value, loss.gradient, "codes" if "ArgmaxLoss" in ancestors else kind)
 
 
-def _best_rival(y: Array, z: Array) -> tuple[Array, Array]:
+def _best_rival(y: AnyArray, z: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the best class other than the true one, and one plus its lead over the true one."""
     every = np.arange(len(y))
     rivals = z.copy()
@@ -130,7 +127,7 @@ def _best_rival(y: Array, z: Array) -> tuple[Array, Array]:
     return rival, 1.0 + z[every, rival] - z[every, y]
 
 
-def _rival_slope(y: Array, z: Array) -> Array:
+def _rival_slope(y: AnyArray, z: AnyArray) -> AnyArray:
     every = np.arange(len(y))
     rival, short = _best_rival(y, z)
     slope = np.zeros_like(z)
@@ -152,7 +149,7 @@ _NAMES = {
     "hinge": "HingeLoss",
     "squared_hinge": "SquaredHingeLoss",
 }
-_Pair = tuple[Callable[[Array, Array], Array], Callable[[Array, Array], Array]]
+_Pair = tuple[Callable[[AnyArray, AnyArray], AnyArray], Callable[[AnyArray, AnyArray], AnyArray]]
 _MARGINS: dict[str, _Pair] = {
     "ExponentialLoss": (lambda y, z: np.exp(-y * z), lambda y, z: -y * np.exp(-y * z)),
     "LogisticLoss": (lambda y, z: np.logaddexp(0.0, -y * z), lambda y, z: -y * expit(-y * z)),
@@ -174,7 +171,7 @@ _CODES: dict[str, _Pair] = {
 def _huber(given: dict[str, Any]) -> _Pair:
     delta = given.get("delta", 1.0)
 
-    def value(y: Array, z: Array) -> Array:
+    def value(y: AnyArray, z: AnyArray) -> AnyArray:
         r = abs(z - y)
         return np.where(r <= delta, r**2 / 2, delta * (r - delta / 2))
 

@@ -11,15 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Declared, Number, param, tags
-from ..core.errors import DataError
+from ..core import MAX_SECONDS, N_JOBS, RANDOM_STATE, Array, DataError, Declared, NDArray, Number, param, tags
 from ..data.rows import weight_keyword
 from .adaboost.stumps import Stump, StumpSearch, coded, confidences, stump_outputs
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 #: What a learner of this library is given instead of a weight of (almost) zero, as in scikit-learn.

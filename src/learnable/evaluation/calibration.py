@@ -1,12 +1,12 @@
 """Calibrated probabilities: p with P(y = k | p) = p_k, from a classifier's scores on rows it was not fitted to.
 
-A calibrator is a map from scores to probabilities (`calibrators.py`), fitted to the held-out rows of each fold. Sigmoid
-and isotonic maps treat each class against the others and are then divided by their sum; the temperature treats all
-classes at once. The result is the mean over the folds' pairs of classifier and calibrator, or one classifier fitted to
+A calibrator is a map from scores to probabilities, fitted to the held-out rows of each fold. Sigmoid and isotonic maps
+treat each class against the others and are then divided by their sum; the temperature treats all classes at once. The
+result is the mean over the folds' pairs of classifier and calibrator, or one classifier fitted to
 all rows and one calibrator fitted to all out-of-fold scores.
 
-References: see `calibrators.py`; A. Niculescu-Mizil and R. Caruana, Predicting good probabilities with supervised
-learning, ICML 2005.
+Reference: A. Niculescu-Mizil and R. Caruana, Predicting good probabilities with supervised learning, ICML 2005; those
+of the maps stand above them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Options, fitted, param, tags
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate, Estimator, Run
+from ..core import (
+    N_JOBS,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    Loadable,
+    Matches,
+    NDArray,
+    Nothing,
+    Options,
+    Run,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    param,
+    tags,
+)
 from ..data.rows import Sample, sample_door, take_rows
 from ..linear.logistic.regression import LogisticRegression
 from ..solvers.problem import Evaluation
@@ -47,8 +63,6 @@ from .conformal.base import CV, Rows, adopt_features, fit_copies, is_prefit, spl
 # calibration of modern neural networks, ICML 2017.
 
 
-Array = NDArray[np.float64]
-
 #: Relative gradient that the sigmoid and the temperature have to reach.
 TOLERANCE = 1e-8
 #: The temperature lies between e^{−10} and e^{10}, as in scikit-learn; there softmax is uniform or one-hot already.
@@ -57,7 +71,7 @@ _GOAL = 1e-12  # two parameters: the last digits cost one more step
 
 
 @dataclass(frozen=True)
-class Sigmoid:
+class Sigmoid(Loadable):
     """Platt's map s ↦ 1/(1 + e^{as + b}).
 
     Attributes
@@ -75,13 +89,11 @@ class Sigmoid:
         """Return the probabilities of scores (n,)."""
         return np.asarray(expit(-(self.a * scores + self.b)))
 
-    def _check_loaded(self) -> None:
-        if not (np.isfinite(self.a) and np.isfinite(self.b)):
-            raise ModelFileError("load: a sigmoid's numbers are not finite.")
+    _laws = (law("a sigmoid's numbers are not finite", lambda s: np.isfinite(s.a) and np.isfinite(s.b)),)
 
 
 @dataclass(frozen=True)
-class Isotonic:
+class Isotonic(Loadable):
     """A nondecreasing map, linear between its points and constant outside.
 
     Attributes
@@ -99,18 +111,27 @@ class Isotonic:
         """Return the probabilities of scores (n,)."""
         return np.asarray(np.interp(scores, self.scores, self.values))
 
-    def _check_loaded(self) -> None:
-        x = self.scores
-        f = self.values
-        if x.dtype != np.float64 or f.dtype != np.float64 or x.ndim != 1 or x.shape != f.shape or not len(x):
-            raise ModelFileError("load: an isotonic map must be two arrays of numbers of the same length.")
-        rises = (x[1:] > x[:-1]).all() and (f[1:] >= f[:-1]).all()
-        if not (np.isfinite(x).all() and rises and f[0] >= 0 and f[-1] <= 1):
-            raise ModelFileError("load: an isotonic map must increase, from 0 to 1.")
+    _laws = (
+        law(
+            "an isotonic map must be two arrays of numbers of the same length",
+            lambda f: (
+                is_array(f.scores, (None,), finite=True) and is_array(f.values, (len(f.scores),)) and f.scores.size
+            ),
+        ),
+        law(
+            "an isotonic map must increase, from 0 to 1",
+            lambda f: (
+                (f.scores[1:] > f.scores[:-1]).all()
+                and (f.values[1:] >= f.values[:-1]).all()
+                and f.values[0] >= 0
+                and f.values[-1] <= 1
+            ),
+        ),
+    )
 
 
 @dataclass(frozen=True)
-class Temperature:
+class Temperature(Loadable):
     """The map z ↦ softmax(βz) on rows of logits.
 
     Attributes
@@ -125,9 +146,7 @@ class Temperature:
         """Return the probabilities (n, K) of logits (n, K)."""
         return np.asarray(softmax(self.beta * logits, axis=1))
 
-    def _check_loaded(self) -> None:
-        if not 0 < self.beta < np.inf:
-            raise ModelFileError("load: an inverse temperature must be positive.")
+    _laws = (law("an inverse temperature must be positive", lambda t: 0 < t.beta < np.inf),)
 
 
 def fit_sigmoid(scores: Array, positive: NDArray[np.bool_], weight: Array | None = None) -> tuple[Sigmoid, float]:
@@ -209,6 +228,10 @@ def fit_temperature(logits: Array, codes: NDArray[np.int64], weight: Array | Non
     return Temperature(float(np.exp(log_beta))), abs(slope(log_beta))
 
 
+#: The maps by the name of their method.
+_MAPS = {"sigmoid": Sigmoid, "isotonic": Isotonic, "temperature": Temperature}
+
+
 class _PlattLoss:
     """The function (u, v) ↦ Σ w [log(1 + e^z) − tz], z = us + v, per unit of weight."""
 
@@ -257,9 +280,9 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     classes_ : array of shape (n_classes,)
         The labels.
     estimators_ : list
-        The fitted classifiers: one a fold, or one.
+        The fitted classifiers: one per fold, or one in all.
     calibrators_ : list of lists of Sigmoid, Isotonic or Temperature
-        For each classifier one map a class (one in all for two classes, and for the temperature).
+        For each classifier one map per class (one in all for two classes, and for the temperature).
     calibration_rows_ : list of arrays
         The rows, among those with positive weight, that each calibrator was fitted to.
     certificate_ : Certificate
@@ -299,7 +322,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     )
     method: str = param(
         Options("sigmoid", "isotonic", "temperature"),
-        '"sigmoid" has two numbers a class and suits few rows; "isotonic" follows any increasing curve '
+        '"sigmoid" has two numbers per class and suits few rows; "isotonic" follows any increasing curve '
         'and needs about a thousand rows; "temperature" has one number for all classes and never changes '
         "which class is first.",
         default="sigmoid",
@@ -323,7 +346,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     _remedy = "look at the scores for outliers"
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
-    estimators_: list[Any] = fitted("list", "The fitted classifiers: one a fold, or one.")
+    estimators_: list[Any] = fitted("list", "The fitted classifiers: one per fold, or one in all.")
     calibrators_: list[list[Any]] = fitted("list of lists of Sigmoid, Isotonic or Temperature", "Their maps.")
     calibration_rows_: list[Rows] = fitted("list of arrays", "The rows that each calibrator was fitted to.")
     _tags = tags(inner=lambda model: model._inner())
@@ -400,7 +423,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
         return [made for made, _ in fits], max(measure for _, measure in fits)
 
     def _scores(self, model: Any, X: Any) -> Array:
-        """Return what the calibrators of one classifier see: one column a class it knows, or one for two classes."""
+        """Return what the calibrators of one classifier see: one column per class it knows, or one for two classes."""
         method = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
         scores = np.asarray(getattr(model, method)(X), dtype=np.float64)
         if not np.isfinite(scores).all():
@@ -411,7 +434,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
             scores = np.column_stack([-scores, scores])
         if scores.ndim != 2 or scores.shape[1] != n_known:
             raise DataError(
-                f"CalibratedClassifier: {type(model).__name__}.{method} must give one column a class; got shape "
+                f"CalibratedClassifier: {type(model).__name__}.{method} must give one column per class; got shape "
                 f"{scores.shape} for {n_known} classes."
             )
         if self.method != "temperature":
@@ -469,22 +492,27 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     def _inner(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _check_loaded(self) -> None:
-        models = getattr(self, "estimators_", None)
-        maps = getattr(self, "calibrators_", None)
-        classes = getattr(self, "classes_", None)
-        rows = getattr(self, "calibration_rows_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        if not (isinstance(models, list) and isinstance(maps, list) and isinstance(rows, list)):
-            raise ModelFileError("load: estimators_, calibrators_ and calibration_rows_ must be lists.")
-        if not 0 < len(models) == len(maps) == len(rows):
-            raise ModelFileError("load: every classifier needs its calibrators and its rows.")
-        kind = {"sigmoid": Sigmoid, "isotonic": Isotonic, "temperature": Temperature}[self.method]
-        for model, own, used in zip(models, maps, rows, strict=True):
-            n_known = len(getattr(model, "classes_", ()))
-            expected = 1 if self.method == "temperature" or len(classes) == 2 else n_known
-            if not isinstance(own, list) or len(own) != expected or not all(type(one) is kind for one in own):
-                raise ModelFileError(f"load: a classifier of {n_known} classes needs {expected} maps of {self.method}.")
-            if not isinstance(used, np.ndarray) or used.dtype != np.int64 or used.ndim != 1:
-                raise ModelFileError("load: calibration_rows_ must hold row numbers.")
+    _laws = (
+        law("classes_ must hold at least two labels", lambda model: is_labels(model.classes_)),
+        law(
+            "estimators_, calibrators_ and calibration_rows_ must be lists",
+            lambda model: {type(model.estimators_), type(model.calibrators_), type(model.calibration_rows_)} == {list},
+        ),
+        law(
+            "every classifier needs its calibrators and its rows",
+            lambda model: 0 < len(model.estimators_) == len(model.calibrators_) == len(model.calibration_rows_),
+        ),
+        law(
+            "a classifier needs one map of {model.method} per class it knows",
+            lambda model: all(
+                isinstance(own, list)
+                and len(own) == (1 if model.method == "temperature" or len(model.classes_) == 2 else len(one.classes_))
+                and all(type(map_) is _MAPS[model.method] for map_ in own)
+                for one, own in zip(model.estimators_, model.calibrators_, strict=True)
+            ),
+        ),
+        law(
+            "calibration_rows_ must hold row numbers",
+            lambda model: all(is_array(rows, (None,), np.int64) for rows in model.calibration_rows_),
+        ),
+    )

@@ -97,7 +97,7 @@ def columns_as_numbers(owner: str, model: Any, rows: Any) -> Any:
     wanted = getattr(model, "n_features_in_", None)
     if wanted is not None and wanted != rows.num_columns:
         raise DataError(
-            f"{owner}: the model was fitted to {wanted} column(s) without names, so that nobody knows which of "
+            f"{owner}: the model was fitted to {wanted} column(s) without names, so that it is not known which of "
             f"{listed(rows.column_names)} they are. Give a table of these columns alone, in the order of the fit."
         )
     return read_frame(owner, open_frame(owner, rows))

@@ -13,17 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from ..core.declare import Number, Options, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import Array, DataError, NDArray, Number, Options, ParameterError, check_parameters
 from ..data.arrays import as_array, as_numbers
 from ..data.door import encode_classes, read_values, read_weight
-from ..plots.distributions import histogram
-from ..plots.markup import Markup, side_by_side
-
-Array = NDArray[np.float64]
+from ..plots import Markup, histogram, side_by_side
 
 
 @dataclass(frozen=True)
@@ -193,7 +188,9 @@ def calibration_verdict(y: NDArray[Any], probabilities: Array, level: float = 0.
 def _read_probabilities(owner: str, p: Any) -> Array:
     values = as_numbers(owner, as_array(owner, read_values(owner, p), "p"), "p").astype(np.float64, copy=False)
     if values.ndim not in (1, 2) or not len(values):
-        raise DataError(f"{owner}: p must have one probability a row, or one column a class; got shape {values.shape}.")
+        raise DataError(
+            f"{owner}: p must have one probability per row, or one column per class; got shape {values.shape}."
+        )
     if not ((values >= 0) & (values <= 1)).all():  # NaN fails too
         row = int(np.argmax(~((values >= 0) & (values <= 1)).reshape(len(values), -1).all(axis=1)))
         raise DataError(f"{owner}: p must lie between 0 and 1; row {row} has {values[row]}. Pass probabilities.")

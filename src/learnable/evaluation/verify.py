@@ -13,16 +13,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
-from ..core.checking import Recheck
-from ..core.errors import LearnableError, VerificationError
-from ..core.verification import verify
+from ..core import Array, LearnableError, NDArray, Recheck, VerificationError, verify
 from ..data.rows import Sample, sample_door, take_rows
-
-Array = NDArray[np.float64]
 
 #: What predictions may differ by when the same numbers are added in another order.
 _ROUNDING = 1e-10

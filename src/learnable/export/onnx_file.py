@@ -1,6 +1,6 @@
 """`to_onnx`: a fitted model as an ONNX file, which runs without Python.
 
-The extra `onnx` brings the package that writes the file; whoever reads it needs an ONNX runtime alone.
+The extra `onnx` brings the package that writes the file; reading it needs only an ONNX runtime.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from typing import Any, Final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import ParameterError
-from ..core.model_file import writing
-from ..core.registry import REGISTRY, registered_name
+from ..core import REGISTRY, ParameterError, registered_name, writing
 from .graph import Graph, finish
 from .linear import check_linear, linear_answer
 from .preparation import prepare

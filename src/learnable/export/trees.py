@@ -267,7 +267,7 @@ def _questions(
         members = levels.values(int(trees.feature[node]), np.flatnonzero(wanted.ravel()))
         if len(members):
             sets.append(members)
-        else:  # nobody is true
+        else:  # the condition is never true
             is_set[place] = False
             splits[place] = -np.inf
     return is_set, swapped, splits, sets

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray
 from ..core.jit import kernel
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.uint64]
 
 

@@ -14,23 +14,37 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, ArrayLike, Number, Rule, check_parameters, fitted, optional, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
+from ..core import (
+    N_JOBS,
+    Array,
+    ArrayLike,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    ParameterError,
+    Rule,
+    Run,
+    check_parameters,
+    fitted,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.blocks import Block, Blocks, Part, Scan, map_reduce, scan, whole_checksum
 from ..data.door import Table, check_count, encode_classes, read_features, read_target, read_weight, take_named_columns
 from ..data.sources import NamedScore, rowwise
 
-Array = NDArray[np.float64]
-
 
 class UnsupportedError(ParameterError, NotImplementedError):
-    """A combination of parameters that has no meaning, or that nobody wrote."""
+    """A combination of parameters that has no meaning, or is not implemented."""
 
 
 class RankError(DataError, np.linalg.LinAlgError):
@@ -98,19 +112,10 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator, ABC):
             )
         return joint
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "classes_"):
-            return
-        classes = self.classes_
-        columns = getattr(self, "n_features_in_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 1:
-            raise ModelFileError("load: classes_ must be an array of labels.")
-        if not isinstance(columns, int) or columns < 1:
-            raise ModelFileError("load: n_features_in_ must be a positive integer.")
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and np.shape(names) != (columns,):
-            raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
-        super()._check_loaded()
+    _laws = (
+        law("classes_ must be an array of labels", lambda model: is_labels(model.classes_, 1), "classes_"),
+        law("n_features_in_ must be a positive integer", lambda model: model.n_features_in_ >= 1, "classes_"),
+    )
 
 
 class DensityModel(GenerativeModel):

@@ -18,18 +18,26 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Number, fitted, optional, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..data.blocks import Block, map_reduce
-from ..data.door import door
+from ..core import (
+    Array,
+    ArrayLike,
+    DataError,
+    NDArray,
+    Number,
+    ParameterError,
+    fitted,
+    is_array,
+    law,
+    optional,
+    param,
+    tags,
+)
+from ..data import Block, door, map_reduce
 from ..probability.conjugate.dirichlet_multinomial import DirichletCategorical
 from ._kernels import add_categories, category_scores
 from .base import codes_of, log_or_minus_inf, score_rows, weights_of
 from .counts_nb import CountsNB, rounding_of
-
-Array = NDArray[np.float64]
 
 _MOST_CELLS = 2**27  # of all tables together: 1 GB
 _CATEGORIES = Number(low=1, integer=True)
@@ -137,20 +145,26 @@ class CategoricalNB(CountsNB):
 
         return score_rows(X, K, score, self.n_jobs)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        K = len(self.classes_)
-        d = self.n_features_in_
-        for name in ("category_count_", "feature_log_prob_"):
-            tables = getattr(self, name, None)
-            if not isinstance(tables, list) or len(tables) != d:
-                raise ModelFileError(f"load: {name} must be a list of one array per column.")
-            for table, C in zip(tables, self.n_categories_.tolist(), strict=True):
-                sound = isinstance(table, np.ndarray) and table.dtype == np.float64 and table.shape == (K, C)
-                if not sound or np.isnan(table).any() or (name == "category_count_" and (table < 0).any()):
-                    raise ModelFileError(f"load: {name} must hold float64 arrays of shape (n_classes, n_categories).")
+    _laws = (
+        law(
+            "category_count_ and feature_log_prob_ must be lists of one float64 array per column",
+            lambda model: all(
+                isinstance(tables, list)
+                and len(tables) == model.n_features_in_
+                and all(
+                    is_array(table, (len(model.classes_), C)) and not np.isnan(table).any()
+                    for table, C in zip(tables, model.n_categories_.tolist(), strict=True)
+                )
+                for tables in (model.category_count_, model.feature_log_prob_)
+            ),
+            "classes_",
+        ),
+        law(
+            "category_count_ must not be negative",
+            lambda model: all((table >= 0).all() for table in model.category_count_),
+            "classes_",
+        ),
+    )
 
 
 def _check_codes(owner: str, X: Array) -> NDArray[np.int64]:

@@ -13,24 +13,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .. import probability
-from ..core.declare import Matches, fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Run
+from ..core import Array, Certificate, DataError, Matches, ParameterError, Run, fitted, law, param
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.door import Table, door
-from ..probability.base import Distribution, ExponentialFamily
+from ..probability import Distribution, ExponentialFamily, MultivariateNormal, Normal
 from ..probability.conjugate.base import Conjugate
-from ..probability.multivariate_normal import MultivariateNormal
-from ..probability.normal import Normal
 from .base import PRIORS, TOLERANCE, DensityModel, check_priors, log_or_minus_inf, score_rows
 from .moments import class_moments, class_scatter
-
-Array = NDArray[np.float64]
 
 _KINDS = "a family of learnable.probability or its name, a distribution, a conjugate prior, an estimator of a density"
 
@@ -212,20 +205,21 @@ class GenerativeClassifier(DensityModel):
         threads = self.n_jobs if all(isinstance(density, Distribution) for density in densities) else 1
         return score_rows(X, len(densities), score, threads)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        K = len(self.classes_)
-        if not isinstance(getattr(self, "fitted_", None), list) or len(self.fitted_) != K:
-            raise ModelFileError("load: fitted_ must be a list of one density per class.")
-        for record in self.fitted_:
-            try:
-                density = _from_record(record)
-            except (ParameterError, TypeError, KeyError, ValueError) as error:
-                raise ModelFileError(f"load: fitted_ holds no density: {error}") from None
-            if not isinstance(density, Distribution) and not hasattr(density, "score_samples"):
-                raise ModelFileError("load: fitted_ must hold families with parameters, or estimators of densities.")
+    _laws = (
+        law(
+            "fitted_ must be a list of one density per class",
+            lambda model: isinstance(model.fitted_, list) and len(model.fitted_) == len(model.classes_),
+            "classes_",
+        ),
+        law(
+            "fitted_ must hold families with parameters, or estimators of densities",
+            lambda model: all(
+                isinstance(density, Distribution) or hasattr(density, "score_samples")
+                for density in map(_from_record, model.fitted_)
+            ),
+            "classes_",
+        ),
+    )
 
 
 def log_density(density: Any, X: Array) -> Array:

@@ -13,20 +13,29 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.declare import ArrayLike, Boolean, Number, fitted, optional, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate
+from ..core import (
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    ParameterError,
+    fitted,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..data.door import door
 from ..probability.conjugate.dirichlet_multinomial import BetaBinomial, DirichletMultinomial
 from ..solvers.systems.moments import add_in_place
 from ._kernels import add_exceeding, add_rows, add_sparse_rows, sparse_scores
 from .base import EPS, PRIORS, SummedModel, codes_of, log_or_minus_inf, score_rows, weights_of
-
-Array = NDArray[np.float64]
+from .moments import add_each
 
 _LEAST_ALPHA = 1e-10  # scikit-learn's
 
@@ -325,7 +334,7 @@ class BernoulliNB(CountsNB):
             check = partial(_require_binary, owner)
             map_reduce(blocks, check, lambda a, b: None, n_jobs=self.n_jobs)
         work = partial(_exceeding_sums, n_classes=n_classes, threshold=self._threshold)
-        return map_reduce(blocks, work, _add_tables, n_jobs=self.n_jobs)
+        return map_reduce(blocks, work, add_each, n_jobs=self.n_jobs)
 
     def _merge(self, a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(x + y for x, y in zip(a, b, strict=True))
@@ -371,7 +380,7 @@ class BernoulliNB(CountsNB):
         scale = np.log(np.where(total > 0, total, 1.0))
         present = self.feature_count_ + alpha
         absent = self.observed_ - self.feature_count_ + alpha
-        known = total > 0  # a feature of which nothing is known, without smoothing: it says nothing
+        known = total > 0  # without smoothing, a feature with no counts contributes nothing
         log_p, log_q = (np.where(known, log_or_minus_inf(n) - scale, 0.0) for n in (present, absent))
         never_p = np.isneginf(log_p).astype(np.float64)
         never_q = np.isneginf(log_q).astype(np.float64)
@@ -390,12 +399,13 @@ class BernoulliNB(CountsNB):
 
         return score_rows(X, len(self.classes_), score, self.n_jobs)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        if (self.observed_ < self.feature_count_ * (1 - 1e-9)).any():
-            raise ModelFileError("load: feature_count_ must not exceed observed_.")
+    _laws = (
+        law(
+            "feature_count_ must not exceed observed_",
+            lambda model: (model.observed_ >= model.feature_count_ * (1 - 1e-9)).all(),
+            "classes_",
+        ),
+    )
 
 
 def _require_binary(owner: str, block: Block) -> None:
@@ -413,9 +423,3 @@ def _exceeding_sums(block: Block, n_classes: int, threshold: float) -> tuple[Arr
     add_exceeding(block.X, codes_of(block), w, threshold, present, gaps)
     count = np.bincount(block.y, w, n_classes).astype(np.float64)  # type: ignore[arg-type]
     return count, present, count[:, None] - gaps
-
-
-def _add_tables(a: Any, b: Any) -> Any:
-    for mine, other in zip(a, b, strict=True):
-        mine += other
-    return a

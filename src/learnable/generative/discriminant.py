@@ -15,22 +15,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Boolean, Matches, Nothing, Number, Options, Rule, fitted, optional, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Run
-from ..core.threads import interruptible
+from ..core import (
+    N_JOBS,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Rule,
+    Run,
+    fitted,
+    interruptible,
+    law,
+    optional,
+    param,
+)
 from ..data.door import Table, door, read_features
 from ..data.sources import rowwise
 from ..solvers.systems.moments import SINGLE_TOLERANCE
 from .base import CONSTANT, EPS, PRIORS, TOLERANCE, GenerativeModel, UnsupportedError, log_or_minus_inf
 from .moments import ClassScatter, class_covariances, class_scatter, shrink, total_covariance
-
-Array = NDArray[np.float64]
 
 SHRINKAGE: Rule = Nothing() | Options("auto") | Number(low=0.0, high=1.0)
 
@@ -301,18 +313,23 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         kind = {1: "one point", 2: "line"}.get(d, "hyperplane") if vector.any() else "none"
         return Boundary(np.zeros((d, d)), vector, float(constant), kind, (a, b))
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        K = len(self.classes_)
-        d = self.n_features_in_
-        rows = 1 if K == 2 else K
-        if len(self.coef_) != rows or len(self.intercept_) != rows:
-            raise ModelFileError(f"load: coef_ and intercept_ must have {rows} rows for {K} classes.")
-        width = getattr(self, "n_components_", None)
-        if not isinstance(width, int) or not 1 <= width <= max(1, min(K - 1, d)):
-            raise ModelFileError("load: n_components_ must be a number of directions.")
+    _laws = (
+        law(
+            "coef_ and intercept_ must have one row per class, or one for two classes",
+            lambda model: (
+                len(model.coef_) == len(model.intercept_) == (1 if len(model.classes_) == 2 else len(model.classes_))
+            ),
+            "classes_",
+        ),
+        law(
+            "n_components_ must be a number of directions",
+            lambda model: (
+                isinstance(model.n_components_, int)
+                and 1 <= model.n_components_ <= max(1, min(len(model.classes_) - 1, model.n_features_in_))
+            ),
+            "classes_",
+        ),
+    )
 
 
 def _largest_share(part: Array, whole: Array) -> float:

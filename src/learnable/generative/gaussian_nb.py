@@ -16,19 +16,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.declare import Boolean, Matches, Nothing, Number, fitted, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate
+from ..core import Array, Boolean, Certificate, DataError, Matches, Nothing, Number, ParameterError, fitted, law, param
 from ..data.door import door
 from ..probability.conjugate.normal_inverse_gamma import NormalInverseGamma
 from ._kernels import normal_scores, observed_normal_scores, student_scores
 from .base import PRIORS, SummedModel, check_priors, log_or_minus_inf, score_rows
 from .moments import ClassMoments, class_moments, merge_moments
-
-Array = NDArray[np.float64]
 
 
 class GaussianNB(SummedModel):
@@ -181,9 +176,4 @@ class GaussianNB(SummedModel):
 
         return score_rows(X, len(self.classes_), score, self.n_jobs)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        if (self.var_[self.observed_ > 0] <= 0).any():
-            raise ModelFileError("load: var_ must be positive.")
+    _laws = (law("var_ must be positive", lambda model: (model.var_[model.observed_ > 0] > 0).all(), "classes_"),)

@@ -13,15 +13,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..core.errors import DataError, ParameterError
+from ..core import Array, DataError, ParameterError
 from ..data.blocks import Block, map_reduce
 from ._kernels import add_moments, add_observed_moments
 from .base import EPS, codes_of, weights_of
-
-Array = NDArray[np.float64]
 
 FIRST_ROWS = 1024  # enough for provisional means
 
@@ -50,7 +47,7 @@ def class_moments(owner: str, blocks: Any, n_classes: int, n_jobs: int | None) -
     """Return the moments of all rows, class by class."""
     shift = provisional_means(blocks.head(), n_classes)
     for _ in range(2):
-        sums = map_reduce(blocks, partial(_block_sums, shift=shift), _add, n_jobs=n_jobs)
+        sums = map_reduce(blocks, partial(_block_sums, shift=shift), add_each, n_jobs=n_jobs)
         count, observed, first, second = sums
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             raise DataError(
@@ -123,7 +120,8 @@ def _block_sums(block: Block, shift: Array) -> tuple[Array, Array, Array, Array]
     return count, observed, first, second
 
 
-def _add(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+def add_each(a: Any, b: Any) -> Any:
+    """Add the arrays of b to those of a; return a."""
     for mine, other in zip(a, b, strict=True):
         mine += other
     return a
@@ -159,7 +157,7 @@ def class_scatter(owner: str, blocks: Any, n_classes: int, *, pooled: bool, n_jo
     shift = provisional_means(blocks.head(), n_classes)
     for _ in range(2):
         about = partial(_block_scatter, shift=shift, pooled=pooled)
-        count, first, second = map_reduce(blocks, about, _add, n_jobs=n_jobs)
+        count, first, second = map_reduce(blocks, about, add_each, n_jobs=n_jobs)
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             raise DataError(
                 f"{owner}: sums of squares of X overflow: its entries, or their weights, reach beyond 1e150; rescale "

@@ -13,22 +13,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular, svd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Boolean, Number, Options, fitted, param
-from ..core.errors import ModelFileError
-from ..core.estimator import Certificate, Run
-from ..data.blocks import map_reduce
-from ..data.door import Table, door
+from ..core import Array, Boolean, Certificate, Number, Options, Run, fitted, is_array, law, param
+from ..data import Table, door, map_reduce
 from ..data.sources import rowwise
 from ..probability.multivariate_normal import MultivariateNormal
 from .base import PRIORS, TOLERANCE, DensityModel, RankError, log_or_minus_inf, score_rows
 from .discriminant import ESTIMATOR, SHRINKAGE, Boundary, boundary_between, class_number, read_priors, refuse_method
 from .moments import class_covariances, class_scatter
-
-Array = NDArray[np.float64]
 
 
 class QuadraticDiscriminantAnalysis(DensityModel):
@@ -191,22 +185,24 @@ class QuadraticDiscriminantAnalysis(DensityModel):
         means = self.means_[pair]
         return boundary_between((a, b), (priors[0], priors[1]), (means[0], means[1]), precisions, log_dets)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "classes_"):
-            return
-        K = len(self.classes_)
-        d = self.n_features_in_
-        if (np.einsum("kii->ki", self.whiten_) <= 0).any():
-            raise ModelFileError("load: whiten_ must have a positive diagonal.")
-        for name, shape in (("rotations_", (d, d)), ("scalings_", (d,))):
-            arrays = getattr(self, name, None)
-            if not isinstance(arrays, list) or len(arrays) != K:
-                raise ModelFileError(f"load: {name} must be a list of one array per class.")
-            for array in arrays:
-                sound = isinstance(array, np.ndarray) and array.dtype == np.float64 and array.shape == shape
-                if not sound or not np.isfinite(array).all() or (name == "scalings_" and (array < 0).any()):
-                    raise ModelFileError(f"load: {name} must hold finite float64 arrays of shape {shape}.")
+    _laws = (
+        law(
+            "whiten_ must have a positive diagonal",
+            lambda model: (np.einsum("kii->ki", model.whiten_) > 0).all(),
+            "classes_",
+        ),
+        law(
+            "rotations_ and scalings_ must be lists of one finite float64 array per class",
+            lambda model: all(
+                isinstance(arrays, list)
+                and len(arrays) == len(model.classes_)
+                and all(is_array(array, (model.n_features_in_,) * rank, finite=True) for array in arrays)
+                for arrays, rank in ((model.rotations_, 2), (model.scalings_, 1))
+            ),
+            "classes_",
+        ),
+        law("scalings_ must not be negative", lambda model: all((s >= 0).all() for s in model.scalings_), "classes_"),
+    )
 
 
 def _residual(R: Array, W: Array) -> float:

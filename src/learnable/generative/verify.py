@@ -10,15 +10,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import digamma
 from sklearn.base import clone
 
-from ..core.checking import Recheck, has_shapes, relative
-from ..core.errors import VerificationError
+from ..core import AnyArray, Recheck, VerificationError, has_shapes, relative
 from ..data.checking import Rows, read_classes
-
-Array = NDArray[Any]
 
 #: Both values are rounding errors; the tolerance itself is how far they may lie apart.
 ROUNDING = 1e-9
@@ -98,14 +94,14 @@ def counts_nb(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck(worst, ROUNDING, fingerprint)
 
 
-def _multinomial(model: Any, rows: Rows, count: Array) -> float:
+def _multinomial(model: Any, rows: Rows, count: AnyArray) -> float:
     sums = _sums_by_class(rows, len(count), lambda Z: Z)
     smoothed = sums + _alpha(model)
     p = smoothed / smoothed.sum(axis=1, keepdims=True)
     return max(relative(model.feature_count_, sums), relative(np.exp(model.feature_log_prob_), p))
 
 
-def _bernoulli(model: Any, rows: Rows, count: Array) -> float:
+def _bernoulli(model: Any, rows: Rows, count: AnyArray) -> float:
     threshold = 0.5 if model.binarize is None else model.binarize
     sums = _sums_by_class(rows, len(count), lambda values: values > threshold)
     observed = count[:, None] - _sums_by_class(rows, len(count), np.isnan)
@@ -121,7 +117,7 @@ def _bernoulli(model: Any, rows: Rows, count: Array) -> float:
     )
 
 
-def _categorical(model: Any, rows: Rows, count: Array) -> float:
+def _categorical(model: Any, rows: Rows, count: AnyArray) -> float:
     K = len(count)
     d = rows.n_columns
     if (
@@ -154,7 +150,7 @@ def _categorical(model: Any, rows: Rows, count: Array) -> float:
     return worst
 
 
-def _sums_by_class(rows: Rows, n_classes: int, of_values: Any) -> Array:
+def _sums_by_class(rows: Rows, n_classes: int, of_values: Any) -> AnyArray:
     """Return the weighted sums over each class of a function of the entries that is zero at zero, or of dense rows."""
     total = np.zeros((n_classes, rows.n_columns), dtype=np.longdouble)
     for Z, c, s in rows.chunks():
@@ -167,7 +163,7 @@ def _sums_by_class(rows: Rows, n_classes: int, of_values: Any) -> Array:
     return total
 
 
-def _alpha(model: Any) -> Array:
+def _alpha(model: Any) -> AnyArray:
     alpha = np.asarray(model.alpha, dtype=np.longdouble)
     return alpha if model.force_alpha else np.maximum(alpha, 1e-10)
 
@@ -209,19 +205,19 @@ def generative_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> Rec
     return Recheck(float(worst), ROUNDING, fingerprint)
 
 
-def _pairs(*columns: Any) -> Array:
+def _pairs(*columns: Any) -> AnyArray:
     return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
 
-def _outer(x: Array) -> Array:
+def _outer(x: AnyArray) -> AnyArray:
     return np.concatenate([x, (x[..., :, None] * x[..., None, :]).reshape(*x.shape[:-1], -1)], axis=-1)
 
 
-def _psi(values: Array) -> Array:
+def _psi(values: AnyArray) -> AnyArray:
     return digamma(np.asarray(values, dtype=np.float64))
 
 
-def _normal_mean(mean: Array, cov: Array) -> Array:
+def _normal_mean(mean: AnyArray, cov: AnyArray) -> AnyArray:
     return np.concatenate([mean, (cov + np.outer(mean, mean)).ravel()])
 
 
@@ -368,14 +364,14 @@ def quadratic_discriminant(model: Any, X: Any, y: Any, sample_weight: Any) -> Re
     return Recheck(float(worst), ROUNDING, fingerprint)
 
 
-def _priors(model: Any, count: Array) -> Array:
+def _priors(model: Any, count: AnyArray) -> AnyArray:
     if model.priors is None:
         return count / count.sum()
     given = np.asarray(model.priors, dtype=np.longdouble)
     return given / given.sum() if abs(given.sum() - 1) > 1e-5 else given
 
 
-def _means(rows: Rows, n_classes: int) -> tuple[Array, Array]:
+def _means(rows: Rows, n_classes: int) -> tuple[AnyArray, AnyArray]:
     count = np.zeros(n_classes, dtype=np.longdouble)
     total = np.zeros((n_classes, rows.n_columns), dtype=np.longdouble)
     for Z, c, s in rows.chunks():
@@ -385,7 +381,7 @@ def _means(rows: Rows, n_classes: int) -> tuple[Array, Array]:
     return count, total / count[:, None]
 
 
-def _scatter(rows: Rows, k: int | None, mean: Array) -> Array:
+def _scatter(rows: Rows, k: int | None, mean: AnyArray) -> AnyArray:
     """Return Σ w (x − mean)(x − mean)ᵀ over one class, or over all rows."""
     total = np.zeros((rows.n_columns, rows.n_columns), dtype=np.longdouble)
     for Z, c, s in rows.chunks():
@@ -395,11 +391,11 @@ def _scatter(rows: Rows, k: int | None, mean: Array) -> Array:
     return total
 
 
-def _covariance(model: Any, rows: Rows, k: int | None, mean: Array, count: Any) -> Array:
+def _covariance(model: Any, rows: Rows, k: int | None, mean: AnyArray, count: Any) -> AnyArray:
     """Return the covariance of one class, or of all rows, by the method of the model."""
     d = rows.n_columns
 
-    def mine(codes: Array) -> Array:
+    def mine(codes: AnyArray) -> AnyArray:
         return np.ones(len(codes), dtype=bool) if k is None else codes == k
 
     if model.covariance_estimator is not None:

@@ -24,18 +24,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from ..core.estimator import never
+from ..core import Array, NDArray, interruptible, never, one_thread_blas
 from ..core.jit import kernel as compiled
-from ..core.threads import interruptible, one_thread_blas
 from ..data.blocks import map_reduce
 from ..risk.kernels import Gaussian, Kernel, Linear, Precomputed
 from ..risk.kernels.tiles import TILE, symmetric_matrix, symmetric_products
 from .rows import embed_with, float32_serves, gauss_tile, gauss_tile64
-
-Array = NDArray[np.float64]
 
 #: Rows up to which a kernel matrix is kept: 1.2 GB of float64.
 MOST_ROWS_KEPT = 12_000
@@ -316,7 +312,7 @@ _LARGEST = 1e12  # of γ‖x − x̄‖²: beyond, differences of squares have l
 
 
 class OutOfTimeError(Exception):
-    """Raised inside a long product that somebody asked to stop."""
+    """Raised inside a long product that was asked to stop."""
 
 
 class GaussianProducts:

@@ -13,18 +13,26 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Declared, Matches, Number, Options, fitted, optional, param, tags
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Estimator
+from ..core import (
+    Array,
+    DataError,
+    Declared,
+    Estimator,
+    Matches,
+    ModelFileError,
+    Number,
+    Options,
+    fitted,
+    optional,
+    param,
+    tags,
+)
 from ..data.door import Table, Target, door, read_features, refuse_extreme_sizes
 from ..risk.kernels import FunctionKernel, Kernel, Linear, Precomputed, RKHSFunction, as_kernel
 from ..risk.kernels.adopted import NAMES, is_foreign
 from ..risk.kernels.base import inner
-
-Array = NDArray[np.float64]
 
 _LEAST_GAMMA = 1e-300  # in place of γ = 0, a constant kernel
 

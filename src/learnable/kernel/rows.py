@@ -24,8 +24,8 @@ from typing import Any, Final, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray
 from ..core.jit import intrinsic, kernel, strict_kernel
 from ..core.simd import exp
 from ..risk.kernels import Gaussian, Kernel, Linear, Polynomial, Precomputed
@@ -127,7 +127,6 @@ def sparse_dots(data: Any, indices: Any, indptr: Any, columns: Any, rows_of: Any
                 line[rows_of[s]] += x * columns[s]
 
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Tasks = tuple[Callable[[int], None], int]
 
@@ -358,7 +357,7 @@ class AnyRows(_Float64Rows):
         return self.kernel.diagonal(self.X)
 
     def tasks(self, rows: Rows, store: NDArray[Any], slots: Rows) -> Tasks:
-        """Return the one task that computes these rows: a function of somebody else may not run on two threads."""
+        """Return the one task that computes these rows: a foreign function may not be safe on two threads."""
 
         def task(number: int) -> None:
             store[slots] = self.kernel(self.X[rows], self.X)
@@ -474,7 +473,7 @@ def products_serve(kernel: Kernel, largest: float) -> bool:
 
 
 def row_source(kernel: Kernel, X: Any, single: bool | None = None) -> Any:
-    """Return who computes the rows of this kernel's matrix."""
+    """Return the object that computes the rows of this kernel's matrix."""
     if isinstance(kernel, Precomputed):
         return GivenRows(X)
     if isinstance(kernel, (Gaussian, Polynomial)):

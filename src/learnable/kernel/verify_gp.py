@@ -12,16 +12,13 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
+from ..core import AnyArray, Recheck
 from ..data.checking import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
 from ..risk import kernels as known
 from ..risk.kernels.adopted import as_structures
 from .verify_kernels import values
-
-Array = NDArray[Any]
 
 _LOG_2PI = np.log(2 * np.pi)
 _SAME = 1e-8  # relative difference at which a stored factor is another one
@@ -74,7 +71,7 @@ def gaussian_process_classifier(model: Any, X: Any, y: Any, sample_weight: Any) 
     return Recheck(np.inf if np.isnan(values).any() else float(max(values)), 1e-8, fingerprint)
 
 
-def _processes(model: Any, X: Array, codes: Array) -> Any:
+def _processes(model: Any, X: AnyArray, codes: AnyArray) -> Any:
     """Yield of each process that was fitted apart the larger of residual and relative gradient, and log q."""
     C = len(model.classes_)
     if hasattr(model, "M_"):
@@ -210,7 +207,7 @@ def _bound(model: Any, rows: Rows, kernel: Any, check: bool = True) -> tuple[flo
     return F, done * t + fit, residual, all(bool(one) for one in agrees), float(rounding)
 
 
-def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> tuple[float, float]:
+def _mode(model: Any, kernel: Any, X: AnyArray, t: AnyArray, number: int) -> tuple[float, float]:
     """Return the larger of the residual of the mode and the relative gradient, and log q."""
     f = model.f_[number]
     g = model.g_[number]
@@ -234,7 +231,7 @@ def _mode(model: Any, kernel: Any, X: Array, t: Array, number: int) -> tuple[flo
     return float(max(residual, _measure(model, kernel, gradient, len(f)))), log_q
 
 
-def _joint_mode(model: Any, X: Array, y: Array) -> tuple[float, float]:
+def _joint_mode(model: Any, X: AnyArray, y: AnyArray) -> tuple[float, float]:
     """Return the larger of residual and relative gradient of the joint mode, and log q; matrices by plain inversion."""
     f = model.f_
     g = model.g_
@@ -272,19 +269,19 @@ def _joint_mode(model: Any, X: Array, y: Array) -> tuple[float, float]:
     return float(max(residual, _measure(model, kernel, np.array(gradient), len(X)))), log_q
 
 
-def _is_factor(L: Array, B: Array, tolerance: float) -> bool:
+def _is_factor(L: AnyArray, B: AnyArray, tolerance: float) -> bool:
     """Tell whether L is the lower triangular factor of B with a positive diagonal: there is only one."""
     lower = L.shape == B.shape and np.array_equal(L, np.tril(L)) and bool((np.diag(L) > 0).all())
     return bool(lower and abs(L @ L.T - B).max() <= tolerance)
 
 
-def _solves(L: Array, W: Array, H: Array) -> bool:
+def _solves(L: AnyArray, W: AnyArray, H: AnyArray) -> bool:
     """Tell whether LW = H."""
     size = abs(L) @ abs(W) + abs(H) if W.shape == H.shape else H
     return W.shape == H.shape and bool((abs(L @ W - H) <= _SAME * size).all())
 
 
-def _measure(model: Any, kernel: Any, gradient: Array, size: float) -> float:
+def _measure(model: Any, kernel: Any, gradient: AnyArray, size: float) -> float:
     """Return the largest derivative that no bound holds back, relative to a size."""
     bounds = np.clip(_stated(model.kernel).bounds, -_FARTHEST, _FARTHEST)
     low, high = (abs(kernel.theta - bounds[:, k]) <= 1e-12 * (1 + abs(bounds[:, k])) for k in (0, 1))
@@ -311,7 +308,7 @@ def _is_stated(model: Any, kernel: Any) -> bool:
     return other.formula == kernel.formula and bool(np.allclose(other.theta, kernel.theta, rtol=0, atol=1e-12))
 
 
-def _units_agree(model: Any, y: Array) -> bool:
+def _units_agree(model: Any, y: AnyArray) -> bool:
     mean = np.zeros(y.shape[1])
     std = np.ones(y.shape[1])
     if model.normalize_y:
@@ -332,7 +329,7 @@ def _compares_things(model: Any) -> bool:
     return hasattr(model, "X_train_") and model.X_train_.dtype.kind != "f"
 
 
-def _things(X: Any, y: Array, targets: Array, classes: Any) -> tuple[Rows, str]:
+def _things(X: Any, y: AnyArray, targets: AnyArray, classes: Any) -> tuple[Rows, str]:
     """Return points that are no rows of numbers, and the checksum of what they print."""
     points = as_structures(X)
     labels = None if classes is None else np.asarray(classes).tolist()
@@ -342,13 +339,13 @@ def _things(X: Any, y: Array, targets: Array, classes: Any) -> tuple[Rows, str]:
     ).hexdigest()
 
 
-def _points(rows: Rows) -> Array:
+def _points(rows: Rows) -> AnyArray:
     """Return all rows as one array."""
     pieces = list(rows.pieces())
     return pieces[0] if pieces[0].ndim == 1 else np.vstack([_dense(piece) for piece in pieces])
 
 
-def _matrix(kernel: Any, X: Array) -> Array:
+def _matrix(kernel: Any, X: AnyArray) -> AnyArray:
     if isinstance(kernel, known.ForeignKernel):
         return np.array(kernel.kernel(X), dtype=float)
     K = values(kernel, X, X)
@@ -356,7 +353,7 @@ def _matrix(kernel: Any, X: Array) -> Array:
     return K
 
 
-def _own_values(kernel: Any, X: Array, noise: bool = True) -> Array:
+def _own_values(kernel: Any, X: AnyArray, noise: bool = True) -> AnyArray:
     """Return k(xᵢ, xᵢ), where white parts count if `noise`."""
     if isinstance(kernel, known.Sum):
         return _own_values(kernel.left, X, noise) + _own_values(kernel.right, X, noise)
@@ -377,5 +374,5 @@ def _own_values(kernel: Any, X: Array, noise: bool = True) -> Array:
     return np.array([values(kernel, X[[i]], X[[i]], same=True)[0, 0] for i in range(len(X))])
 
 
-def _dense(X: Any) -> Array:
+def _dense(X: Any) -> AnyArray:
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

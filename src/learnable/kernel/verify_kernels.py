@@ -7,18 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..core.errors import VerificationError
+from ..core import AnyArray, VerificationError
 from ..data.checking import Rows, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.door import is_external
 from ..data.sources import named_columns
 from ..risk import kernels as known
 from ..risk.kernels import Kernel
 from ..risk.kernels.adopted import is_foreign
-
-Array = NDArray[Any]
 
 _BLOCK = 2**21  # numbers of a piece of the kernel matrix
 
@@ -27,9 +24,9 @@ class Data(NamedTuple):
     """The rows of a fit that have weight."""
 
     X: Any
-    y: Array  #: (n, t) numbers, or (n,) codes
-    weight: Array
-    kept: Array  #: which of the rows given these are
+    y: AnyArray  #: (n, t) numbers, or (n,) codes
+    weight: AnyArray
+    kept: AnyArray  #: which of the rows given these are
     fingerprint: str
 
 
@@ -64,7 +61,7 @@ def stated_kernel(model: Any, n_features: int) -> known.Kernel:
     return known.as_kernel(kernel, gamma=float(gamma), degree=int(degree), coef0=float(coef0))
 
 
-def blocks_of_values(kernel: known.Kernel, X: Any, Z: Any) -> Iterator[tuple[slice, Array]]:
+def blocks_of_values(kernel: known.Kernel, X: Any, Z: Any) -> Iterator[tuple[slice, AnyArray]]:
     """Yield rows of K(X, Z), some at a time, where Z is X itself: its diagonal is k(x, x)."""
     step = max(1, _BLOCK // max(1, Z.shape[0]))
     for start in range(0, X.shape[0], step):
@@ -75,7 +72,7 @@ def blocks_of_values(kernel: known.Kernel, X: Any, Z: Any) -> Iterator[tuple[sli
         yield rows, K
 
 
-def values(kernel: known.Kernel, X: Any, Z: Any, same: bool = False) -> Array:
+def values(kernel: known.Kernel, X: Any, Z: Any, same: bool = False) -> AnyArray:
     """Return k(xᵢ, zⱼ) from its formula; `same` says that x and z are one point, which the white kernel asks."""
     if isinstance(kernel, known.Sum):
         return values(kernel.left, X, Z, same) + values(kernel.right, X, Z, same)
@@ -116,7 +113,7 @@ def radius(kernel: known.Kernel, X: Any) -> float:
     return float(((scaled - centre) ** 2).sum(axis=1).max(initial=0.0))
 
 
-def _radial(kernel: Any, r: Array) -> Array:
+def _radial(kernel: Any, r: AnyArray) -> AnyArray:
     """Return the kernels of a distance r."""
     if isinstance(kernel, known.Gaussian):
         return np.exp(-0.5 * r**2)
@@ -128,7 +125,7 @@ def _radial(kernel: Any, r: Array) -> Array:
     return np.asarray(front * np.exp(-a))
 
 
-def _dense(X: Any) -> Array:
+def _dense(X: Any) -> AnyArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
@@ -138,7 +135,7 @@ _LARGEST = 1e8  # γ‖x − x̄‖² up to which a fit may trust them all the s
 _ROUNDING = 1e-11  # of a sum of kernel values, relative to the sum of their sizes
 
 
-def kernel_sums(model: Any, rows: Rows, members: Array, beta: Array, kept: Array) -> tuple[Array, float]:
+def kernel_sums(model: Any, rows: Rows, members: AnyArray, beta: AnyArray, kept: AnyArray) -> tuple[AnyArray, float]:
     """Return Kβ of some rows over themselves, and how far rounding may have moved it."""
     X = next(iter(rows.pieces()))[members]
     used = np.flatnonzero(beta)
@@ -179,7 +176,7 @@ def stated_gamma(model: Any, rows: Rows) -> float:
     return 1.0 if constant else 1.0 / (rows.n_columns * square)
 
 
-def kernel_values(model: Any, A: Any, B: Any, gamma: float) -> Array:
+def kernel_values(model: Any, A: Any, B: Any, gamma: float) -> AnyArray:
     """Return k(a, b) from its formula."""
     if not isinstance(model.kernel, str):
         return np.asarray(model.kernel(A, B))
@@ -202,7 +199,7 @@ def kernel_values(model: Any, A: Any, B: Any, gamma: float) -> Array:
     return np.exp(-gamma * np.maximum(squares[0][:, None] + squares[1][None, :] - 2.0 * dots, 0.0))
 
 
-def largest_diagonal(model: Any, rows: Rows, kept: Array) -> float:
+def largest_diagonal(model: Any, rows: Rows, kept: AnyArray) -> float:
     """Return the largest |k(x, x)|."""
     X = next(iter(rows.pieces()))
     if has_matrix(model):

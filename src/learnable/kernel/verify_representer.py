@@ -13,17 +13,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray, Recheck, VerificationError
 from ..data.checking import Rows, class_weights_of, fingerprint_of, plain_rows
 from ..data.door import is_external
 from ..linear.verify_glm import probabilities
 from ..risk.kernels import Kernel, Precomputed
 from .verify_kernels import Data, blocks_of_values, data_of, radius, stated_kernel
-
-Array = NDArray[Any]
 
 _ROUNDING = 2e-13  # what rounding may add to a relative residual
 
@@ -47,7 +43,7 @@ def kernel_ridge_classifier(model: Any, X: Any, y: Any, sample_weight: Any) -> R
     return _check_equations(model, data, np.where(own, 1.0, -1.0), weight, model.alpha)
 
 
-def _check_equations(model: Any, data: Data, Y: Array, weight: Array, alpha: Any) -> Recheck:
+def _check_equations(model: Any, data: Data, Y: AnyArray, weight: AnyArray, alpha: Any) -> Recheck:
     """Evaluate the residual and its relative size, target by target."""
     n = len(weight)
     C = np.asarray(model.dual_coef_, dtype=np.float64)
@@ -83,7 +79,7 @@ def _check_equations(model: Any, data: Data, Y: Array, weight: Array, alpha: Any
     return Recheck(float(np.max(value, initial=0.0)), _ROUNDING + blurred, data.fingerprint, bound=bound)
 
 
-def _fitted_points(model: Any, data: Data, kernel: Kernel, C: Array) -> tuple[Array, Any] | None:
+def _fitted_points(model: Any, data: Data, kernel: Kernel, C: AnyArray) -> tuple[AnyArray, Any] | None:
     """Return the coefficients of the rows with weight, and their points; None where the model holds other points."""
     points = data.X
     stated = points
@@ -97,7 +93,7 @@ def _fitted_points(model: Any, data: Data, kernel: Kernel, C: Array) -> tuple[Ar
     return (C, points) if _same_points(model.X_fit_, stated) else None
 
 
-def _suboptimality(R: Array, Y: Array, C: Array, d: Array, weight: Array) -> float:
+def _suboptimality(R: AnyArray, Y: AnyArray, C: AnyArray, d: AnyArray, weight: AnyArray) -> float:
     """Return Σwr²/max(P − Σwr², 10⁻⁸P₀) of the worst target: P = Σw(y − f)² + α cᵀKc, P₀ that of f = 0."""
     w = (weight / weight.max())[:, None]
     miss = R + d * C
@@ -108,7 +104,7 @@ def _suboptimality(R: Array, Y: Array, C: Array, d: Array, weight: Array) -> flo
     return float(np.max(np.where(size > 0, gap / np.where(size > 0, size, 1.0), 0.0), initial=0.0))
 
 
-def _sizes(R: Array, Y: Array, C: Array, diagonal: Array, d: Array, tol: float) -> Array:
+def _sizes(R: AnyArray, Y: AnyArray, C: AnyArray, diagonal: AnyArray, d: AnyArray, tol: float) -> AnyArray:
     """Return ‖r‖/(‖y‖ + (10⁻¹⁴/tol) S) of each target."""
     root = np.sqrt(np.abs(diagonal))
     terms = np.outer(root, root @ np.abs(C)) + d * np.abs(C)
@@ -117,7 +113,7 @@ def _sizes(R: Array, Y: Array, C: Array, diagonal: Array, d: Array, tol: float) 
     return np.where(norm == 0, 0.0, norm / size)
 
 
-def _products(kernel: Kernel, X: Any, C: Array) -> tuple[Array, Array, Array]:
+def _products(kernel: Kernel, X: Any, C: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return KC, the diagonal of K, and |K||C|."""
     if isinstance(kernel, Precomputed):
         K = _symmetric(X)
@@ -132,7 +128,7 @@ def _products(kernel: Kernel, X: Any, C: Array) -> tuple[Array, Array, Array]:
     return out, diagonal, terms
 
 
-def _symmetric(X: Any) -> Array:
+def _symmetric(X: Any) -> AnyArray:
     """Return a given kernel matrix without what rounding makes of its symmetry."""
     K = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     return np.asarray((K + K.T) / 2.0)
@@ -190,7 +186,7 @@ def kernel_logistic(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck(float((primal - dual) / size), rounding, data.fingerprint)
 
 
-def _with_class_totals(U: Array, own: Array, kappa: Array) -> Array:
+def _with_class_totals(U: AnyArray, own: AnyArray, kappa: AnyArray) -> AnyArray:
     """Mix probabilities with a constant distribution so that Σκu = Σκe for every class."""
     totals = kappa @ own
     sums = kappa @ U

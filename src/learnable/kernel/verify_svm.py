@@ -14,18 +14,14 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray, Recheck, VerificationError
 from ..data.checking import Rows, class_weights_of, codes_of, fingerprint_of, numbers_of, plain_rows
 from ..data.sources import named_columns
 from ..risk.kernels import Kernel, as_kernel
 from ..risk.kernels.adopted import is_foreign
 from .verify_kernels import has_matrix, kernel_sums, kernel_values, largest_diagonal, stated_gamma
 from .verify_svm_state import dense, offset_agrees, sigmoids_agree, stored_state_agrees
-
-Array = NDArray[Any]
 
 _FACTORED = 2_000  # rows up to which the eigenvalues of a matrix that promises nothing are computed
 _SLACK = 1e-9  # share by which sums of multipliers may be off
@@ -43,7 +39,7 @@ def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     found = []
     gaps = []
 
-    def judge(members: Array, sign: Array, beta: Array, b: Any, c: Array) -> tuple[float, float]:
+    def judge(members: AnyArray, sign: AnyArray, beta: AnyArray, b: Any, c: AnyArray) -> tuple[float, float]:
         f, rounding = kernel_sums(model, rows, members, beta, kept)
         return _svc_violation(model, sign, beta, f, b, c, rounding), rounding
 
@@ -64,7 +60,9 @@ def svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return _worst(found, fingerprint, _bound(model, rows, kept, *np.sum(gaps, axis=0)))
 
 
-def _svc_violation(model: Any, sign: Array, beta: Array, f: Array, b: Any, c: Array, rounding: float) -> Any:
+def _svc_violation(
+    model: Any, sign: AnyArray, beta: AnyArray, f: AnyArray, b: Any, c: AnyArray, rounding: float
+) -> Any:
     """Return the violation of one pair; infinity outside the box, off the constraint, or with another b."""
     low = np.where(sign > 0, 0.0, -c)
     high = np.where(sign > 0, c, 0.0)
@@ -84,7 +82,7 @@ def nu_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     if not _stored(model, rows, kept, n_given):
         return Recheck(np.inf, 0.0, fingerprint)
 
-    def judge(members: Array, sign: Array, beta: Array, b: Any, c: Array) -> tuple[float, float]:
+    def judge(members: AnyArray, sign: AnyArray, beta: AnyArray, b: Any, c: AnyArray) -> tuple[float, float]:
         f, rounding = kernel_sums(model, rows, members, beta, kept)
         sides = [c[sign > 0].sum(), c[sign < 0].sum()]
         total = min(model.nu * c.sum(), *(2.0 * side for side in sides))  # a fold may lack rows of a class
@@ -108,7 +106,9 @@ def nu_svc(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return _worst(found, fingerprint, _bound(model, rows, kept, *np.sum(gaps, axis=0)))
 
 
-def _nu_violation(model: Any, sign: Array, beta: Array, f: Array, b: Any, rho: Any, c: Array, rounding: float) -> Any:
+def _nu_violation(
+    model: Any, sign: AnyArray, beta: AnyArray, f: AnyArray, b: Any, rho: Any, c: AnyArray, rounding: float
+) -> Any:
     """Return the violation of one pair's machine, whose sides have the levels b ∓ ρ."""
     inside = (sign * beta >= 0).all() and (abs(beta) <= c * (1 + _SLACK)).all()
     if not (inside and abs(beta.sum()) <= _SLACK * abs(beta).sum()):
@@ -197,18 +197,20 @@ def one_class(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck(float(value), float(rounding), fingerprint, bound=bound)
 
 
-def _stored(model: Any, rows: Rows, kept: Array, n_given: int) -> bool:
+def _stored(model: Any, rows: Rows, kept: AnyArray, n_given: int) -> bool:
     """Tell whether what the model stores beside β and b is what the data define."""
     return stored_state_agrees(model, rows, kept, n_given, stated_gamma(model, rows), has_matrix(model))
 
 
-def _fold_machines(model: Any, rows: Rows, kept: Array, cost: Array, data: Any, judge: Any) -> list[tuple[Any, float]]:
+def _fold_machines(
+    model: Any, rows: Rows, kept: AnyArray, cost: AnyArray, data: Any, judge: Any
+) -> list[tuple[Any, float]]:
     """Return what the folds of the probabilities were found to be; infinity if the sigmoids are not theirs."""
     wanted = not isinstance(model.probability, str) and model.probability
     if not wanted:
         return [] if np.shape(model.sigmoids_) == (0, 2) else [(np.inf, 0.0)]
 
-    def score(new: Array, old: Array, beta: Array) -> Array:
+    def score(new: AnyArray, old: AnyArray, beta: AnyArray) -> AnyArray:
         X = next(iter(rows.pieces()))
         used = np.flatnonzero(beta)
         K = (
@@ -223,7 +225,7 @@ def _fold_machines(model: Any, rows: Rows, kept: Array, cost: Array, data: Any, 
     return found if agree else [(np.inf, 0.0)]
 
 
-def _violation(v: Array, beta: Array, low: Array, high: Array, b: Any) -> Any:
+def _violation(v: AnyArray, beta: AnyArray, low: AnyArray, high: AnyArray, b: Any) -> Any:
     """Return how far the pulls v lie on the wrong side of the level b."""
     top = np.max(v, where=beta < high, initial=-np.inf)
     bottom = np.min(v, where=beta > low, initial=np.inf)
@@ -231,7 +233,7 @@ def _violation(v: Array, beta: Array, low: Array, high: Array, b: Any) -> Any:
 
 
 def _tube_violation(
-    r: Array, beta: Array, cost: Array, above: Any, below: Any, epsilon: float, allowance: float
+    r: AnyArray, beta: AnyArray, cost: AnyArray, above: Any, below: Any, epsilon: float, allowance: float
 ) -> Any:
     """Return the violation of both sides of a tube, whose residuals r pull at the levels `above` and `below`.
 
@@ -254,7 +256,7 @@ def _tube_violation(
     return max(_violation(*side) for side in sides)
 
 
-def _regression(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, int, str]:
+def _regression(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, AnyArray, int, str]:
     """Return the rows with their targets, their numbers, how many were given, and the checksum."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
     targets = numbers_of(y)
@@ -263,14 +265,14 @@ def _regression(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, A
     return rows, _kept(weight, len(targets)), len(targets), fingerprint_of(rows)
 
 
-def _tube(model: Any, rows: Rows, kept: Array) -> tuple[Array, Array, Array, float]:
+def _tube(model: Any, rows: Rows, kept: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray, float]:
     """Return the targets, β, Kβ and its rounding."""
     beta = _multipliers(model, kept)[0]
     f, rounding = kernel_sums(model, rows, np.arange(len(beta)), beta, kept)
     return rows.y[:, 0], beta, f, rounding
 
 
-def _labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, Array, Array, int, str, Any]:
+def _labelled(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Rows, AnyArray, AnyArray, int, str, Any]:
     """Return the rows with their class codes, their weights in the problem, their numbers, the checksum and so on."""
     X, y, sample_weight = named_columns("verify", X, y, sample_weight)
     labels = np.asarray([] if y is None else y).ravel()
@@ -303,7 +305,7 @@ def _height(X: Any) -> int:
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-def _pairs(model: Any, rows: Rows, kept: Array) -> Any:
+def _pairs(model: Any, rows: Rows, kept: AnyArray) -> Any:
     """Yield, for each pair of classes, its rows, y = ±1, β and b, with the first class positive."""
     n_classes = len(model.classes_)
     codes = rows.y
@@ -316,12 +318,12 @@ def _pairs(model: Any, rows: Rows, kept: Array) -> Any:
         yield members, np.where(first, 1.0, -1.0), turn * own, turn * model.intercept_[k]
 
 
-def _kept(sample_weight: Any, n: int) -> Array:
+def _kept(sample_weight: Any, n: int) -> AnyArray:
     weight = np.ones(1) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return np.flatnonzero(np.broadcast_to(weight, (n,)) > 0)
 
 
-def _multipliers(model: Any, kept: Array) -> Array:
+def _multipliers(model: Any, kept: AnyArray) -> AnyArray:
     """Return β of every row with weight."""
     coef = dense(model.dual_coef_)
     beta = np.zeros((len(coef), model.shape_fit_[0]))
@@ -341,13 +343,13 @@ def _is_mercer(kernel: Any, coef0: float) -> bool:
     return (isinstance(kernel, Kernel) or is_foreign(kernel)) and as_kernel(kernel)._is_mercer()
 
 
-def _tube_loss(residual: Array, epsilon: float, cost: Array) -> Any:
+def _tube_loss(residual: AnyArray, epsilon: float, cost: AnyArray) -> Any:
     """Return Σ c max(0, |r| − ε); an infinite cost of nothing is nothing."""
     outside = np.maximum(0.0, abs(residual) - epsilon)
     return cost[outside > 0] @ outside[outside > 0]
 
 
-def _bound(model: Any, rows: Rows, kept: Array, primal: Any, dual: Any, start: Any) -> float:
+def _bound(model: Any, rows: Rows, kept: AnyArray, primal: Any, dual: Any, start: Any) -> float:
     """Return (P − D)/max(|D|, 10⁻⁸P₀), which is above the suboptimality if the kernel is a Mercer kernel; else inf."""
     if model.certificate_.bound is None:
         return np.inf

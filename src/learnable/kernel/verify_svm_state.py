@@ -17,27 +17,24 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from ..core.errors import VerificationError
+from ..core import AnyArray, VerificationError
 from ..data.checking import Rows, class_weights_of
-
-Array = NDArray[Any]
 
 _FOLDS = 5  # of which each row's score comes from the one that has not seen it
 _LOG_ODDS = 1e-5  # by which log-odds may differ, relative to the largest
 
 #: (rows of the table, y = ±1, β, b, costs) -> the violation of that machine, and the rounding of it.
-Judge = Callable[[Array, Array, Array, Any, Array], tuple[float, float]]
+Judge = Callable[[AnyArray, AnyArray, AnyArray, Any, AnyArray], tuple[float, float]]
 
 
 def sigmoids_agree(
     model: Any,
     data: tuple[Any, Any, Any],
-    pairs: list[tuple[Array, Array, Array]],
+    pairs: list[tuple[AnyArray, AnyArray, AnyArray]],
     judge: Judge,
-    score: Callable[[Array, Array, Array], Array],
+    score: Callable[[AnyArray, AnyArray, AnyArray], AnyArray],
 ) -> tuple[bool, list[tuple[float, float]]]:
     """Tell whether A and B are optimal, and return the violations of the folds' machines with their rounding.
 
@@ -75,13 +72,13 @@ def sigmoids_agree(
     return agree, found
 
 
-def _dealt(sign: Array, number: int) -> Array:
+def _dealt(sign: AnyArray, number: int) -> AnyArray:
     """Return the rows of a fold: those of the first class are dealt out in turn, then those of the second."""
     deck = np.concatenate([np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)])
     return np.sort(deck[number::_FOLDS])
 
 
-def _is_optimal(scores: Array, sign: Array, slope: float, offset: float) -> bool:
+def _is_optimal(scores: AnyArray, sign: AnyArray, slope: float, offset: float) -> bool:
     """Compare the log-odds with those of the optimum for Platt's targets."""
     n_first = (sign > 0).sum()
     n_second = (sign < 0).sum()
@@ -89,10 +86,10 @@ def _is_optimal(scores: Array, sign: Array, slope: float, offset: float) -> bool
     size = max(abs(scores).max(initial=0.0), np.finfo(float).tiny)
     basis = np.column_stack([scores / size, np.ones(len(scores))])
 
-    def gradient(w: Array) -> Array:
+    def gradient(w: AnyArray) -> AnyArray:
         return basis.T @ (1.0 / (1.0 + np.exp(-basis @ w)) - target) / len(scores)
 
-    def hessian(w: Array) -> Array:
+    def hessian(w: AnyArray) -> AnyArray:
         p = 1.0 / (1.0 + np.exp(-basis @ w))
         return (basis * (p * (1 - p))[:, None]).T @ basis / len(scores)
 
@@ -107,7 +104,7 @@ _AT_BOUND = 1e-9  # share of its box, and of the largest one, by which a multipl
 _GAMMA = 1e-9  # relative difference of two ways to sum the variance
 
 
-def stored_state_agrees(model: Any, rows: Rows, kept: Array, n_given: int, gamma: float, given: bool) -> bool:
+def stored_state_agrees(model: Any, rows: Rows, kept: AnyArray, n_given: int, gamma: float, given: bool) -> bool:
     """Tell whether support vectors, their numbers, their counts and γ are those of the data.
 
     Parameters
@@ -156,7 +153,7 @@ def stored_state_agrees(model: Any, rows: Rows, kept: Array, n_given: int, gamma
     return np.array_equal(dense(model.support_vectors_), expected)
 
 
-def offset_agrees(pull: Array, beta: Array, low: Array, high: Array, b: Any, allowance: float) -> bool:
+def offset_agrees(pull: AnyArray, beta: AnyArray, low: AnyArray, high: AnyArray, b: Any, allowance: float) -> bool:
     """Tell whether b is the mean pull of the multipliers inside their box or, without any, the middle of the rest."""
     room = _AT_BOUND * np.minimum(high - low, np.abs(beta).max(initial=0.0))
     below = beta < high - room
@@ -171,7 +168,7 @@ def offset_agrees(pull: Array, beta: Array, low: Array, high: Array, b: Any, all
     return bool(abs(b - expected) <= allowance)
 
 
-def dense(X: Any) -> Array:
+def dense(X: Any) -> AnyArray:
     """Return a dense array of the same numbers."""
     return np.asarray(X.toarray() if sp.issparse(X) else X)
 

@@ -9,13 +9,11 @@ from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray
 from ..plots.axes import ACCENT, MUTED, RULE, Frame, Scale, extent
 from ..plots.markup import Markup, compact, isolated, svg, tag
 from ..plots.optimization import COLOURS, legend_marks, pieces_within
-
-Array = NDArray[np.float64]
 
 WIDTH: Final = 400.0
 HEIGHT: Final = 300.0

@@ -11,11 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
-
-Array = NDArray[np.float64]
+from ..core import Array, DataError, NDArray
 
 MOST_ROWS: Final = 300
 MOST_CLASSES: Final = 8

@@ -16,27 +16,31 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import (
+from ..core import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
+    Array,
     Boolean,
+    DataError,
+    Estimator,
     Matches,
+    NDArray,
     Nothing,
     Number,
     Options,
+    Run,
     fitted,
+    is_labels,
+    law,
     optional,
     param,
     tags,
 )
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Estimator, Run
 from ..data.blocks import Blocks, Part
 from ..data.door import SMALLEST_ENTRY, Table, read_features
 from ..data.sources import NamedScore, rowwise
@@ -46,7 +50,6 @@ from ..solvers.systems.normal_equations import column_sums, iterative_fit, optim
 from ..solvers.systems.orthogonal import LinearFit
 from . import descent
 
-Array = NDArray[np.float64]
 Long = NDArray[np.longdouble]
 SUM_ROUNDING = 2.0**-51  # of a sum of products: two last digits
 FINEST_CLAIM = 1e-9  # tolerance below which rounding does not count against a claim
@@ -55,7 +58,7 @@ _CHUNK = 2**20  # numbers in extended precision at a time
 CLASS_WEIGHT = Nothing() | Options("balanced") | Matches(lambda v: isinstance(v, dict), "a dict of weights")
 VERBOSE = Boolean() | Number(low=0, integer=True)
 
-#: The tolerance that nobody asked for. Its type tells it from a number that somebody did, which may well be 1e-8 too.
+#: The default tolerance. Its type tells it from the same number given by the user.
 DEFAULT_TOLERANCE = np.float64(1e-8)
 #: Share of an explicit tolerance that the gradient may have: another solver may land anywhere below the tolerance.
 GRADIENT_MARGIN = 0.1
@@ -85,19 +88,14 @@ class LinearModel(Estimator):
         # Single where rows and coefficients are; the intercept, which may be float64 there, adds its own digits first.
         return np.asarray(scores + self.intercept_).astype(scores.dtype, copy=False)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "coef_"):
-            return
-        columns = getattr(self, "n_features_in_", None)
-        if not isinstance(columns, int):
-            raise ModelFileError(f"load: n_features_in_ must be an integer; it is {columns!r}.")
-        if np.shape(self.intercept_) not in ((), (1,), self.coef_.shape[:-1]):
-            shapes = f"{np.shape(self.intercept_)}, which does not fit coef_ {self.coef_.shape}"
-            raise ModelFileError(f"load: intercept_ has shape {shapes}.")
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and np.shape(names) != (columns,):
-            raise ModelFileError("load: feature_names_in_ does not have one name a feature.")
+    _laws = (
+        law("n_features_in_ must be an integer", lambda model: isinstance(model.n_features_in_, int), "coef_"),
+        law(
+            "intercept_ does not fit coef_ of shape {model.coef_.shape}",
+            lambda model: np.shape(model.intercept_) in ((), (1,), model.coef_.shape[:-1]),
+            "coef_",
+        ),
+    )
 
 
 class IterativeModel(LinearModel):
@@ -149,19 +147,29 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
         """Return how many scores a row has: one decides between two classes."""
         return 1 if n_classes <= 2 else n_classes
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "coef_"):
-            return
-        classes = getattr(self, "classes_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < self._fewest_classes:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        flat = self._one_score_is_flat and self.coef_.ndim == 1
-        n_scores = 1 if flat else self.coef_.shape[0]
-        if not (flat or self.coef_.ndim == 2) or n_scores != self._n_scores(len(classes)):
-            raise ModelFileError(f"load: coef_ of shape {self.coef_.shape} does not fit {len(classes)} classes.")
-        if np.shape(self.intercept_) not in ((), (n_scores,)):
-            raise ModelFileError("load: intercept_ must have one number a row of coef_.")
+    _laws = (
+        law(
+            "classes_ must hold at least two labels",
+            lambda model: is_labels(model.classes_, model._fewest_classes),
+            "coef_",
+        ),
+        law(
+            "coef_ of shape {model.coef_.shape} does not fit classes_",
+            lambda model: model._rows_of_coef() == model._n_scores(len(model.classes_)),
+            "coef_",
+        ),
+        law(
+            "intercept_ must have one number per row of coef_",
+            lambda model: np.shape(model.intercept_) in ((), (model._rows_of_coef(),)),
+            "coef_",
+        ),
+    )
+
+    def _rows_of_coef(self) -> int:
+        """Return the number of scores that `coef_` has; 0 where it has not the shape of weights."""
+        if self.coef_.ndim == 1:
+            return 1 if self._one_score_is_flat else 0
+        return self.coef_.shape[0] if self.coef_.ndim == 2 else 0
 
 
 class LikelihoodModel:

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Estimator, Run
+from ..core import DataError, Estimator, ParameterError, Run
 from ..data.door import Table
 from ..data.sources import named_columns
 from ..meta.binary import is_routing, of_rows

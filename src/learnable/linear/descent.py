@@ -30,13 +30,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from ..core.errors import DataError
-from ..core.estimator import Progress
+from ..core import Array, DataError, NDArray, Progress, one_thread_blas
 from ..core.jit import kernel
-from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, unsigned
 from ..risk.classes import ClassRisk
 from ..solvers.lab.first_order import Batches, GradientDescent, descend, generator_of
@@ -47,7 +44,6 @@ from ..solvers.systems.moments import Residuals, block_residuals, residual_sums
 from ..solvers.systems.normal_equations import column_sums, normal_product, optimality
 from ..solvers.systems.orthogonal import LinearFit
 
-Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]
 Order = NDArray[np.int64]
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import Recheck, VerificationError
 from ..data.checking import Array, Rows, class_weights_of, fingerprint_of, numbers_of, plain_rows, read_classes, sound
 from ..data.sources import named_columns
 from .verify_stored import least_squares_arrays, ridge_choice

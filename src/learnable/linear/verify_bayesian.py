@@ -12,14 +12,10 @@ from math import lgamma
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray, Recheck, VerificationError
 from ..data.checking import fingerprint_of, numbers_of, plain_rows, sound
 from ..data.sources import named_columns
-
-Array = NDArray[Any]
 
 _ROUNDING = 1e-13  # what rounding may add to a relative residual
 _EVIDENCE_ROUNDING = 1e-10  # what it may add to the logarithm of the evidence
@@ -93,7 +89,7 @@ def bayesian(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck(float(max(value, evidence)), rounding, fingerprint)
 
 
-def _has_moments(model: Any, rows: Any, cross: Array, size: Array, level: Any, yy: Any, gamma: Any) -> bool:
+def _has_moments(model: Any, rows: Any, cross: AnyArray, size: AnyArray, level: Any, yy: Any, gamma: Any) -> bool:
     """Tell whether the moments that `partial_fit` goes on from, and γ, are those of the rows."""
     spread = np.sqrt(yy / rows.weight.sum())
     return bool(
@@ -106,7 +102,7 @@ def _has_moments(model: Any, rows: Any, cross: Array, size: Array, level: Any, y
     )
 
 
-def _spectrum_sums(S: Array, rho: float, rank: int) -> tuple[Any, Any]:
+def _spectrum_sums(S: AnyArray, rho: float, rank: int) -> tuple[Any, Any]:
     """Return Σ s/(s + ρ) and Σ log(ρ/(s + ρ)) over the eigenvalues s of S."""
     diagonal = np.diag(S)[np.diag(S) > 0]
     if diagonal.size and diagonal.max() > 1e6 * diagonal.min():
@@ -122,7 +118,7 @@ def _spectrum_sums(S: Array, rho: float, rank: int) -> tuple[Any, Any]:
 
 
 def _normal_equations(
-    S: Array, g: Array, total: Any, beta: Array, b: Any, means: Any, yy: Any, rho: Any, W: Any
+    S: AnyArray, g: AnyArray, total: Any, beta: AnyArray, b: Any, means: Any, yy: Any, rho: Any, W: Any
 ) -> float:
     """Return the largest residual of (S + ρI)β = c and Σ w r = 0 against the terms that cancel in it."""
     share = 0.01 * np.sqrt(W)  # digits of the spread that rounding blurs at a large mean
@@ -136,7 +132,7 @@ def _normal_equations(
 
 
 def _agrees(
-    model: Any, S: Array, x_mean: Array, alpha: Any, rho: Any, N: Any, Q: Any, log_ratio: Any, W: Any, flat: bool
+    model: Any, S: AnyArray, x_mean: AnyArray, alpha: Any, rho: Any, N: Any, Q: Any, log_ratio: Any, W: Any, flat: bool
 ) -> bool:
     """Tell whether the stored spectrum, scales and evidence are those of the data."""
     V = model.basis_

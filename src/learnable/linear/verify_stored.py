@@ -15,14 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 
+from ..core import AnyArray
 from ..data.checking import Rows
-
-Array = NDArray[Any]
 
 _AGREEMENT = 1e-5  # of stored and recomputed sums; rounding is far below, a change that matters above
 _MOST_ENTRIES = 5e6  # of a table that is decomposed again
@@ -41,7 +39,7 @@ def is_near(stored: Any, expected: Any, *, slack: float = 0.0) -> bool:
     return bool(((a == b) | (np.abs(a - b) <= _AGREEMENT * np.abs(b) + slack)).all())
 
 
-def centred_rows(rows: Rows, intercept: bool) -> tuple[Array, Array, Array, Array] | None:
+def centred_rows(rows: Rows, intercept: bool) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray] | None:
     """Return √w(x − x̄) (n, d), √w(y − ȳ) (n, k), w (n,) and y (n, k) in float64; None if there are too many."""
     if len(rows.y) * rows.n_columns > _MOST_ENTRIES:
         return None
@@ -88,11 +86,11 @@ def least_squares_arrays(model: Any, rows: Rows) -> bool:
     return all(same) and _is_factor(model, rows, centre, np.where(blurred, 0, np.sqrt(spread)))
 
 
-def _within(stored: Any, expected: Array, slack: Array) -> bool:
+def _within(stored: Any, expected: AnyArray, slack: AnyArray) -> bool:
     return np.shape(stored) == expected.shape and bool((np.abs(stored - expected) <= slack).all())
 
 
-def _is_factor(model: Any, rows: Rows, centre: Array, size: Array) -> bool:
+def _is_factor(model: Any, rows: Rows, centre: AnyArray, size: AnyArray) -> bool:
     """Tell whether the factor gives back the Gram matrix, or its spectrum where columns are dependent.
 
     `size` holds the norms of the centred columns, by which they are divided: in their own units squares may overflow.
@@ -130,7 +128,7 @@ def _is_factor(model: Any, rows: Rows, centre: Array, size: Array) -> bool:
 # ---- ridge regression over a path ----
 
 
-def ridge_choice(model: Any, rows: Rows, kept: Array) -> bool:
+def ridge_choice(model: Any, rows: Rows, kept: AnyArray) -> bool:
     """Tell whether the scores, the best of them and the penalty that they choose belong together and to the rows."""
     alphas = np.asarray(model.alphas, dtype=np.float64).ravel()
     path = np.atleast_2d(np.asarray(model.criterion_path_, dtype=np.float64))
@@ -154,7 +152,7 @@ def ridge_choice(model: Any, rows: Rows, kept: Array) -> bool:
     return expected is None or is_near(path, expected[None, :], slack=1e-9)
 
 
-def _in_order(model: Any, rows: Rows, kept: Array) -> bool:
+def _in_order(model: Any, rows: Rows, kept: AnyArray) -> bool:
     """Tell whether the rows stand in the order of the fit; without it folds and single rows cannot be found again."""
     checksum = zlib.crc32(np.ascontiguousarray(rows.y, dtype=np.float64).tobytes())
     if not kept.all():
@@ -162,7 +160,7 @@ def _in_order(model: Any, rows: Rows, kept: Array) -> bool:
     return bool(getattr(model, "row_order_", None) == checksum)
 
 
-def _is_left_out(model: Any, whole: Any, alphas: Array, path: Array, in_order: bool) -> bool:
+def _is_left_out(model: Any, whole: Any, alphas: AnyArray, path: AnyArray, in_order: bool) -> bool:
     A, t, w, y = whole
     U, s, _ = np.linalg.svd(A, full_matrices=False)
     kept = s > np.finfo(float).eps * max(A.shape) * s.max(initial=0.0)
@@ -210,7 +208,7 @@ class _Stated(RegressorMixin, BaseEstimator):
         return X
 
 
-def _score(scoring: Any, predictions: Array, y: Array, weight: Array) -> float | None:
+def _score(scoring: Any, predictions: AnyArray, y: AnyArray, weight: AnyArray) -> float | None:
     """Return the score of predictions; None where the scorer wants more than predictions."""
     scorer = get_scorer(scoring or "r2") if scoring is None or isinstance(scoring, str) else scoring
     weights = [{}] if (weight == 1).all() else [{"sample_weight": weight}, {}]
@@ -222,7 +220,7 @@ def _score(scoring: Any, predictions: Array, y: Array, weight: Array) -> float |
     return None
 
 
-def _scores(scoring: Any, predictions: Array, y: Array, weight: Array, per_target: bool) -> Array | None:
+def _scores(scoring: Any, predictions: AnyArray, y: AnyArray, weight: AnyArray, per_target: bool) -> AnyArray | None:
     targets: list[Any] = list(range(y.shape[1])) if per_target or y.shape[1] == 1 else [slice(None)]
     found = [
         [_score(scoring, predictions[:, target, a], y[:, target], weight) for a in range(predictions.shape[2])]
@@ -231,7 +229,7 @@ def _scores(scoring: Any, predictions: Array, y: Array, weight: Array, per_targe
     return None if any(score is None for group in found for score in group) else np.array(found)
 
 
-def _fold_scores(model: Any, rows: Rows, folds: list[tuple[Array, Array]], alphas: Array) -> Array | None:
+def _fold_scores(model: Any, rows: Rows, folds: list[tuple[AnyArray, AnyArray]], alphas: AnyArray) -> AnyArray | None:
     """Return the mean score of every penalty over the folds, each fitted by the SVD of its rows."""
     total = np.zeros(len(alphas))
     for train, test in folds:
@@ -254,12 +252,12 @@ def _fold_scores(model: Any, rows: Rows, folds: list[tuple[Array, Array]], alpha
     return total / len(folds)
 
 
-def _plain(rows: Rows, chosen: Array) -> tuple[Array, Array, Array]:
+def _plain(rows: Rows, chosen: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
     Z = np.concatenate([(Z.toarray() if hasattr(Z, "toarray") else Z) for Z, _, _ in rows.chunks()])
     return Z[chosen].astype(np.float64), rows.y[chosen], rows.weight[chosen]
 
 
-def _parts(rows: Rows, train: Array, intercept: bool) -> tuple[Array, Array, Array, Array, Array]:
+def _parts(rows: Rows, train: AnyArray, intercept: bool) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]:
     """Return √w(x − x̄), √w(y − ȳ), w, x̄ and ȳ of some rows."""
     Z, y, w = _plain(rows, train)
     x_mean, y_mean = (w @ Z / w.sum(), w @ y / w.sum()) if intercept else (np.zeros(Z.shape[1]), np.zeros(y.shape[1]))
@@ -267,7 +265,7 @@ def _parts(rows: Rows, train: Array, intercept: bool) -> tuple[Array, Array, Arr
     return root * (Z - x_mean), root * (y - y_mean), w, x_mean, y_mean
 
 
-def _folds(cv: Any, kept: Array) -> list[tuple[Array, Array]] | None:
+def _folds(cv: Any, kept: AnyArray) -> list[tuple[AnyArray, AnyArray]] | None:
     """Return the folds among the rows that have weight; None where they cannot be drawn again."""
     draws = getattr(cv, "shuffle", False) or hasattr(cv, "test_size")
     if isinstance(cv, Iterator) or (draws and not isinstance(getattr(cv, "random_state", None), int)):
@@ -283,7 +281,7 @@ def _folds(cv: Any, kept: Array) -> list[tuple[Array, Array]] | None:
 # ---- the lasso over a path ----
 
 
-def lasso_choice(model: Any, rows: Rows, kept: Array) -> bool:
+def lasso_choice(model: Any, rows: Rows, kept: AnyArray) -> bool:
     """Tell whether the grid, the errors on the folds and the choice belong together and to the rows."""
     ratios = np.atleast_1d(np.asarray(getattr(model, "l1_ratio", 1.0), dtype=np.float64))
     single = np.ndim(getattr(model, "l1_ratio", 1.0)) == 0
@@ -313,7 +311,7 @@ def lasso_choice(model: Any, rows: Rows, kept: Array) -> bool:
     return mse.shape[2] == len(folds) and _are_errors(model, rows, folds, ratios, grids, mse)
 
 
-def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> Array:
+def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> AnyArray:
     if given:
         return np.sort(np.asarray(model.alphas, dtype=np.float64).ravel())[::-1]
     cross: Any
@@ -325,7 +323,7 @@ def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> Arra
     else:
         weight = np.longdouble(0)
         y_sum: Any = np.longdouble(0)
-        x_sum: Array = np.zeros(rows.n_columns, dtype=np.longdouble)
+        x_sum: AnyArray = np.zeros(rows.n_columns, dtype=np.longdouble)
         raw: Any = np.longdouble(0)
         for Z, y, s in rows.chunks():
             weight = weight + s.sum()
@@ -339,7 +337,7 @@ def _grid(model: Any, rows: Rows, ratio: float, given: bool, whole: Any) -> Arra
     return np.full(number, 1e-15) if largest <= 1e-15 else np.geomspace(largest, largest * model.eps, number)
 
 
-def _is_chosen(model: Any, mse: Array, mean: Array, r: int, a: int) -> bool:
+def _is_chosen(model: Any, mse: AnyArray, mean: AnyArray, r: int, a: int) -> bool:
     best = int(np.argmin(mean.min(axis=1)))
     if mean[r].min() > mean[best].min():
         return False
@@ -354,7 +352,7 @@ def _is_chosen(model: Any, mse: Array, mean: Array, r: int, a: int) -> bool:
 
 
 def _are_errors(
-    model: Any, rows: Rows, folds: list[tuple[Array, Array]], ratios: Array, grids: Array, mse: Array
+    model: Any, rows: Rows, folds: list[tuple[AnyArray, AnyArray]], ratios: AnyArray, grids: AnyArray, mse: AnyArray
 ) -> bool:
     """Compare the errors of the fits to the folds with those of fits by another method."""
     d = rows.n_columns
@@ -386,7 +384,9 @@ def _are_errors(
     return True
 
 
-def _proximal_gradient(G: Array, c: Array, l1: float, l2: float, start: Array, positive: bool) -> Array | None:
+def _proximal_gradient(
+    G: AnyArray, c: AnyArray, l1: float, l2: float, start: AnyArray, positive: bool
+) -> AnyArray | None:
     """Minimise ½tr(BᵀGB − 2cᵀB) + λ₁Σⱼ‖Bⱼ‖₂ + ½λ₂‖B‖² by accelerated steps; None if they do not settle."""
     rate = 1.0 / (np.linalg.norm(G, 2) + l2 + 1e-300)
     beta = start

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import Recheck, VerificationError
 from ..data.checking import Array, Rows, coefficients_of, fingerprint_of
 from ..data.sources import named_columns
 from .verify import class_rows, rows_of

@@ -12,7 +12,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from ..core.declare import FLOATS, fitted, tags
 from ..core.errors import DataError
 from ..core.estimator import Estimator
+from ..core.loaded import law
 from ..data.door import Table, door, refuse_extreme_sizes
+from ..neighbors import NearestNeighbors
 
 Array = NDArray[np.float64]
 
@@ -25,6 +27,13 @@ def rows_in_memory(owner: str, table: Table, least: int = 2) -> Any:
     if table.n_rows < least:
         raise DataError(f"{owner}: found n_samples = {table.n_rows}; distances need at least {least} rows.")
     return table.X
+
+
+#: What a model that keeps its rows in a search over neighbours asks of a loaded one.
+SEARCHES_ROWS = law(
+    "nbrs_ must be a search over the rows of embedding_",
+    lambda model: isinstance(model.nbrs_, NearestNeighbors) and model.nbrs_.n_samples_fit_ == len(model.embedding_),
+)
 
 
 def kept_rows(X: Any) -> Any:

@@ -32,8 +32,9 @@ from ..core.declare import (
     optional,
     param,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
+from ..core.loaded import law
 from ..data.door import Table, door, refuse_extreme_sizes
 from ..solvers.eigen import fix_signs
 from ..solvers.systems.moments import centred_moments
@@ -173,10 +174,7 @@ class FactorAnalysis(FactorModel, Estimator):
         """Return the inverse of `get_covariance`."""
         return np.asarray(np.linalg.inv(self.get_covariance()))
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not (self.noise_variance_ > 0).all():
-            raise ModelFileError("load: noise_variance_ must be positive.")
+    _laws = (law("noise_variance_ must be positive", lambda model: (model.noise_variance_ > 0).all()),)
 
 
 def canonical(loadings: Array, noise: Array) -> Array:

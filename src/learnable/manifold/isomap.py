@@ -14,18 +14,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import N_JOBS, TOLERANCE, Number, Options, fitted, optional, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Run
+from ..core.loaded import law
 from ..data.door import Table, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
-from .base import Embedding, rows_in_memory
+from .base import SEARCHES_ROWS, Embedding, rows_in_memory
 from .graphs import fit_neighbours, join_parts, neighbour_graph, paths_from, paths_of_new_rows
 from .scaling import METRIC, METRIC_PARAMS, centred_products, place_by_distances
 
@@ -201,16 +201,17 @@ class Isomap(Embedding):
         """Lengths of the shortest paths between all rows, (n, n); computed when asked for."""
         return paths_from(self.graph_, np.arange(self.graph_.shape[0]), self.n_jobs)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        graph = self.graph_
-        marks = self.landmarks_
-        if not sp.issparse(graph) or graph.format != "csr" or graph.shape[0] != len(self.embedding_):
-            raise ModelFileError("load: graph_ must be a CSR array with a row for each row of embedding_.")
-        if not len(marks) or marks.max() >= graph.shape[0]:
-            raise ModelFileError("load: landmarks_ must be numbers of rows.")
-        if not isinstance(self.nbrs_, NearestNeighbors) or self.nbrs_.n_samples_fit_ != graph.shape[0]:
-            raise ModelFileError("load: nbrs_ must be a search over the rows of embedding_.")
+    _laws = (
+        law(
+            "graph_ must be a CSR array with a row for each row of embedding_",
+            lambda model: model.graph_.format == "csr" and model.graph_.shape[0] == len(model.embedding_),
+        ),
+        law(
+            "landmarks_ must be numbers of rows",
+            lambda model: model.landmarks_.size and model.landmarks_.max() < model.graph_.shape[0],
+        ),
+        SEARCHES_ROWS,
+    )
 
 
 def residual_variance(paths: Array, of_landmarks: Array, embedding: Array) -> float:

@@ -32,12 +32,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param, tags
-from ..core.errors import ModelFileError, ParameterError
+from ..core.errors import ParameterError
 from ..core.estimator import Run
 from ..data.door import Table, door, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
-from .base import Embedding, rows_in_memory
+from .base import SEARCHES_ROWS, Embedding, rows_in_memory
 from .graphs import fit_neighbours
 
 Array = NDArray[np.float64]
@@ -204,10 +204,7 @@ class LocallyLinearEmbedding(Embedding):
         found = np.einsum("ij,ijk->ik", weights, self.embedding_[rows])
         return np.asarray(found, dtype=new.dtype)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not isinstance(self.nbrs_, NearestNeighbors) or self.nbrs_.n_samples_fit_ != len(self.embedding_):
-            raise ModelFileError("load: nbrs_ must be a search over the rows of embedding_.")
+    _laws = (SEARCHES_ROWS,)
 
 
 def mixture_weights(Q: Array, X: Array, rows: Array, reg: float) -> Array:

@@ -36,8 +36,9 @@ from ..core.declare import (
     fitted,
     param,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Run
+from ..core.loaded import law
 from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from ..solvers.eigen import fix_signs, symmetric_pairs
@@ -327,13 +328,16 @@ class MDS(DistanceModel):
         found[same] = self.embedding_[nearest[same]]
         return np.asarray(found, dtype=rows.dtype)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        n = len(self.embedding_)
-        if self.dissimilarity_matrix_.shape != (n, n) or self.X_fit_.shape[0] != n:
-            raise ModelFileError("load: dissimilarity_matrix_ and X_fit_ must have a row for each row of embedding_.")
-        if not len(self.stress_history_):
-            raise ModelFileError("load: stress_history_ is empty.")
+    _laws = (
+        law(
+            "dissimilarity_matrix_ and X_fit_ must have a row for each row of embedding_",
+            lambda model: (
+                model.dissimilarity_matrix_.shape == (len(model.embedding_),) * 2
+                and model.X_fit_.shape[0] == len(model.embedding_)
+            ),
+        ),
+        law("stress_history_ is empty", lambda model: model.stress_history_.size),
+    )
 
 
 def principal_axes(X: Array) -> Array:

@@ -43,8 +43,9 @@ from ..core.declare import (
     param,
     tags,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
+from ..core.loaded import law
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
 from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
@@ -280,10 +281,12 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if self.n_components_ != len(self.components_):
-            raise ModelFileError("load: n_components_ is not the number of components_.")
+    _laws = (
+        law(
+            "n_components_ is not the number of components_",
+            lambda model: model.n_components_ == len(model.components_),
+        ),
+    )
 
 
 def positive_parts(X: Any, k: int) -> tuple[Array, Array]:

@@ -37,8 +37,9 @@ from ..core.declare import (
     param,
     tags,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
+from ..core.loaded import law
 from ..data.blocks import Scan, whole_checksum
 from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
@@ -513,15 +514,17 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if getattr(self, "n_components_", None) != len(getattr(self, "components_", ())):
-            raise ModelFileError("load: n_components_ is not the number of components_.")
-        rows = getattr(self, "n_samples_", None)
-        if not isinstance(rows, (int, float, np.integer)) or not rows > 0:
-            raise ModelFileError("load: n_samples_ must be a positive number.")
-        if hasattr(self, "scatter_") != hasattr(self, "n_rows_seen_"):
-            raise ModelFileError("load: scatter_ and n_rows_seen_ belong together.")
+    _laws = (
+        law(
+            "n_components_ is not the number of components_",
+            lambda model: model.n_components_ == len(model.components_),
+        ),
+        law("n_samples_ must be a positive number", lambda model: model.n_samples_ > 0),
+        law(
+            "scatter_ and n_rows_seen_ belong together",
+            lambda model: hasattr(model, "scatter_") == hasattr(model, "n_rows_seen_"),
+        ),
+    )
 
 
 def centred_rows(table: Table) -> tuple[Any, Array, float]:

@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.certificate import Certificate
 from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Number, fitted, optional, param
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
+from ..core.loaded import law
 from ..data.door import Table, door, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
@@ -218,7 +219,9 @@ class ProbabilisticPCA(FactorModel, DensityMixin, Estimator):
         z = rng.standard_normal((n_samples, p.loadings.shape[1]))
         return np.asarray(p.mean + z @ p.loadings.T + rng.standard_normal((n_samples, len(p.mean))) * np.sqrt(p.noise))
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not self.noise_variance_ > 0 or (self.explained_variance_ < self.noise_variance_).any():
-            raise ModelFileError("load: noise_variance_ must be positive and at most every explained_variance_.")
+    _laws = (
+        law(
+            "noise_variance_ must be positive and at most every explained_variance_",
+            lambda model: model.noise_variance_ > 0 and (model.explained_variance_ >= model.noise_variance_).all(),
+        ),
+    )

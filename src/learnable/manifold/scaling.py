@@ -19,8 +19,9 @@ from scipy.spatial.distance import cdist
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.declare import Matches, Number, fitted, param, tags
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Certificate, Run
+from ..core.loaded import law
 from ..data.door import Table, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 from .base import Embedding, dense_rows, kept_rows, rows_in_memory
@@ -114,10 +115,12 @@ class DistanceModel(Embedding):
             return dense_rows(rows)
         return distances_between(type(self).__name__, rows, self.X_fit_, metric, self.metric_params)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if self._named_metric() == "precomputed" and self.X_fit_.shape[0] != self.X_fit_.shape[1]:
-            raise ModelFileError("load: precomputed dissimilarities must be a square table.")
+    _laws = (
+        law(
+            "precomputed dissimilarities must be a square table",
+            lambda model: model._named_metric() != "precomputed" or model.X_fit_.shape[0] == model.X_fit_.shape[1],
+        ),
+    )
 
 
 class ClassicalMDS(DistanceModel):

@@ -35,8 +35,9 @@ from ..core.declare import (
     param,
     tags,
 )
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError
 from ..core.estimator import Certificate, Estimator, Run
+from ..core.loaded import law
 from ..data.door import Table, door, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, EigenPairs, fix_signs, symmetric_pairs
 from ._kernels import widest_level
@@ -230,11 +231,14 @@ class AffinityModel(Estimator):
         slack = 1.0 + 1e-12  # a row at exactly the distance of the last neighbour is one
         return np.asarray(0.5 * (reach * slack >= D) + 0.5 * (self.reach_ * slack >= D))
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        by_neighbours = isinstance(self.affinity, str) and "neighbors" in self.affinity
-        if by_neighbours and not hasattr(self, "reach_"):
-            raise ModelFileError("load: reach_ is missing.")
+    _laws = (
+        law(
+            "reach_ is missing",
+            lambda model: (
+                hasattr(model, "reach_") or not (isinstance(model.affinity, str) and "neighbors" in model.affinity)
+            ),
+        ),
+    )
 
 
 class SpectralEmbedding(AffinityModel, Embedding):

@@ -35,15 +35,16 @@ from ..core.declare import (
     fitted,
     param,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Progress, Run
+from ..core.loaded import law
 from ..core.threads import TaskTeam, resolve_n_jobs
 from ..data.door import Table, read_features, refuse_tiny_sizes
 from ..meta.splits import as_generator
 from ..neighbors import NearestNeighbors
 from ._kernels import LANES, nearby_order
 from ._tsne_kernels import place_rows
-from .base import Embedding, rows_in_memory
+from .base import SEARCHES_ROWS, Embedding, rows_in_memory
 from .graphs import fit_neighbours
 from .pca import PCA
 from .scaling import METRIC, METRIC_PARAMS
@@ -299,15 +300,15 @@ class TSNE(Embedding):
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not isinstance(self.nbrs_, NearestNeighbors) or self.nbrs_.n_samples_fit_ != len(self.embedding_):
-            raise ModelFileError("load: nbrs_ must be a search over the rows of embedding_.")
-        kept = getattr(self, "neighbors_", None)
-        if kept is None and self.method != "exact":
-            raise ModelFileError("load: neighbors_ is missing.")
-        if kept is not None and (len(kept) != len(self.embedding_) or kept.max(initial=0) >= len(kept)):
-            raise ModelFileError("load: neighbors_ must be numbers of rows, for each row of embedding_.")
+    _laws = (
+        SEARCHES_ROWS,
+        law("neighbors_ is missing", lambda model: hasattr(model, "neighbors_") or model.method == "exact"),
+        law(
+            "neighbors_ must be numbers of rows, for each row of embedding_",
+            lambda model: len(model.neighbors_) == len(model.embedding_) > model.neighbors_.max(initial=0),
+            "neighbors_",
+        ),
+    )
 
 
 class Plan(NamedTuple):

@@ -24,9 +24,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Declared, Matches, Rule, check_parameters, fitted, param
-from ..core.errors import ModelFileError, ParameterError
-from ..core.estimator import Certificate
+from ..core import (
+    N_JOBS,
+    Certificate,
+    Declared,
+    Matches,
+    ModelFileError,
+    ParameterError,
+    Rule,
+    check_parameters,
+    fitted,
+    param,
+)
 from ..core.progress import shows_progress
 from ..data.door import is_frame
 from ..data.rows import ClassTable, read_classes, take_rows, weight_keyword

@@ -16,18 +16,26 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.declare import Declared, Matches, check_fitted, check_parameters, fitted, optional, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate
+from ..core import (
+    Array,
+    Certificate,
+    DataError,
+    Declared,
+    Matches,
+    NDArray,
+    ParameterError,
+    check_parameters,
+    fitted,
+    law,
+    optional,
+    param,
+)
 from ..core.progress import shows_progress
 from ..data.door import require_target
-
-Array = NDArray[np.float64]
 
 #: |Σw − 1| of weights that are shares.
 TOLERANCE = 1e-9
@@ -191,17 +199,19 @@ class _Blend(MetaEstimatorMixin, Declared):
         tags.non_deterministic = any(one.non_deterministic for one in inner)
         return tags
 
-    def _check_loaded(self) -> None:
-        owner = type(self).__name__
-        members = getattr(self, "members_", None)
-        models = self._models()
-        if not isinstance(members, list) or [type(m) for m in members] != [type(m) for m in models]:
-            raise ModelFileError(f"load: {owner}: members_ are not of the classes of estimators.")
-        check_fitted(self)
-        if not hasattr(self, "weights_") or len(self.weights_) != len(members):
-            raise ModelFileError(f"load: {owner}: weights_ must be one number for each member.")
-        if not abs(self.weights_.sum() - 1.0) <= TOLERANCE:
-            raise ModelFileError(f"load: {owner}: weights_ must be shares that add up to one.")
+    _laws = (
+        law(
+            "{owner}: members_ are not of the classes of estimators",
+            lambda blend: (
+                isinstance(blend.members_, list)
+                and [type(m) for m in blend.members_] == [type(m) for m in blend._models()]
+            ),
+        ),
+        law(
+            "{owner}: weights_ must be shares that add up to one, one for each member",
+            lambda blend: len(blend.weights_) == len(blend.members_) and abs(blend.weights_.sum() - 1.0) <= TOLERANCE,
+        ),
+    )
 
 
 class BlendRegressor(RegressorMixin, _Blend):

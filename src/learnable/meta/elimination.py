@@ -27,10 +27,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import N_JOBS, Boolean, Matches, Number, fitted, optional, param
-from ..core.errors import ModelFileError
-from ..core.estimator import Run
+from ..core import N_JOBS, Boolean, Certificate, Matches, Number, Run, fitted, law, optional, param
 from ..data.blocks import map_reduce
 from .binary import is_routing, of_rows
 from .selectors import COUNT, CV, SCORING, TOLERANCE, Array, ColumnSelector, Given, Mask, Split, refuse_endless_scores
@@ -224,14 +221,18 @@ class RFE(ColumnSelector):
         tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "estimator_"):
-            return
-        if type(self.estimator_) is not type(self.estimator):
-            raise ModelFileError(f"load: {type(self).__name__}: estimator_ must be of the class of estimator.")
-        if getattr(self.estimator_, "n_features_in_", None) != int(np.sum(self.support_)):
-            raise ModelFileError(f"load: {type(self).__name__}: estimator_ must have the chosen columns.")
+    _laws = (
+        law(
+            "{owner}: estimator_ must be of the class of estimator",
+            lambda model: type(model.estimator_) is type(model.estimator),
+            "estimator_",
+        ),
+        law(
+            "{owner}: estimator_ must have the chosen columns",
+            lambda model: model.estimator_.n_features_in_ == int(np.sum(model.support_)),
+            "estimator_",
+        ),
+    )
 
 
 class RFECV(RFE):

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier, is_regressor
 
-from ..core.errors import DataError, LearnableError, ParameterError
-from ..core.estimator import Certificate
+from ..core import Certificate, DataError, LearnableError, ParameterError
 from ..data.dask_tasks import run_on_cluster
 from ..data.rows import RowTable, weight_keyword
 from .splits import Rows, Split, make_splits

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Options, fitted, param
-from ..core.errors import DataError, ModelFileError
+from ..core import DataError, ModelFileError, Options, fitted, param
 from ..data.rows import ClassTable, read_rows, take_columns, take_rows
 from ..data.sources import rowwise
 from .binary import Array, BinaryReduction, Codes, Problem, confidence
@@ -136,7 +135,7 @@ class OneVsOneClassifier(BinaryReduction):
         n_classes = len(self.classes_)
         number = {pair: k for k, pair in enumerate(combinations(range(n_classes), 2))}
         survived = np.zeros((n_rows, n_classes))
-        left: list[Codes] = [np.full(n_rows, k, dtype=np.int64) for k in range(n_classes)]  # who stands in each place
+        left: list[Codes] = [np.full(n_rows, k, dtype=np.int64) for k in range(n_classes)]  # the class in each place
         while len(left) > 1:
             winners = []
             for one, other in zip(left[0::2], left[1::2], strict=False):  # places keep the order of the classes

@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Boolean, Declared, Number, fitted, param
-from ..core.errors import ModelFileError
+from ..core import Boolean, Declared, ModelFileError, Number, fitted, param
 from ..data.rows import ClassTable, count_rows
 from ..data.sources import rowwise
 from .binary import Array, BinaryReduction, Codes, Problem, confidence, models_have
@@ -79,7 +78,7 @@ class OneVsRestClassifier(BinaryReduction):
         if codes.ndim == 2:
             return [(None, column) for column in codes.T]
         if n_classes == 1:
-            return [(None, np.zeros_like(codes))]  # nobody is of a second class
+            return [(None, np.zeros_like(codes))]  # no row is of a second class
         chosen = [1] if n_classes == 2 else range(n_classes)
         return [(None, (codes == k).astype(np.int64)) for k in chosen]
 

@@ -10,17 +10,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.declare import Declared, Matches, check_parameters, fitted, param
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate
+from ..core import Array, Certificate, DataError, Declared, Matches, NDArray, check_parameters, fitted, law, param
 from ..data.door import read_target, read_values, require_target, take_named_columns
-
-Array = NDArray[np.float64]
 
 _MODEL = Matches(
     lambda value: hasattr(value, "fit") and hasattr(value, "predict") and not isinstance(value, type), "a regressor"
@@ -146,14 +141,17 @@ class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, Declared):
         tags.non_deterministic = inner.non_deterministic
         return tags
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "model_") or type(self.model_) is not type(self.model):
-            raise ModelFileError("load: ScaledTargetRegressor: model_ is not of the class of model.")
-        numbers = (getattr(self, "center_", None), getattr(self, "scale_", None))
-        if not all(isinstance(number, float) and np.isfinite(number) for number in numbers):
-            raise ModelFileError("load: ScaledTargetRegressor: center_ and scale_ must be finite numbers.")
-        if not self.scale_ > 0:
-            raise ModelFileError("load: ScaledTargetRegressor: scale_ must be positive.")
+    _laws = (
+        law("{owner}: model_ is not of the class of model", lambda model: type(model.model_) is type(model.model)),
+        law(
+            "{owner}: center_ and scale_ must be finite numbers, scale_ positive",
+            lambda model: (
+                {type(model.center_), type(model.scale_)} == {float}
+                and np.isfinite(model.center_)
+                and 0 < model.scale_ < np.inf
+            ),
+        ),
+    )
 
 
 def center_and_scale(owner: str, y: Array, weight: Array | None) -> tuple[float, float]:

@@ -20,18 +20,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import pinvh, svdvals
 from sklearn.base import clone, is_classifier, is_regressor
 
-from ..core.declare import RANDOM_STATE, Boolean, Options, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import RANDOM_STATE, Array, Boolean, DataError, NDArray, Options, ParameterError, check_parameters
 from ..data.door import is_frame
 from ..data.frames import open_frame, read_frame
 from ..data.rows import RowTable, read_rows
 from .folds import cross_score, fit_whole, scorer_of, splits_for
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core.certificate import Certificate
-from ..core.declare import Matches, Nothing, Number, fitted, param, tags
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Estimator
+from ..core import Certificate, DataError, Estimator, Matches, Nothing, Number, fitted, param, tags
 from ..data.arrays import as_csr
 from .binary import MODEL, is_routing
 
@@ -151,8 +148,3 @@ class ColumnSelector(SelectorMixin, MetaEstimatorMixin, Estimator):
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return np.asarray(self.support_)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "support_") and self.support_.shape != (self.n_features_in_,):
-            raise ModelFileError("load: support_ must have one truth value per column.")

@@ -19,10 +19,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from ..core.certificate import Certificate
-from ..core.declare import MAX_SECONDS, N_JOBS, Number, Options, fitted, optional, param
-from ..core.errors import ParameterError
-from ..core.estimator import Run
+from ..core import MAX_SECONDS, N_JOBS, Certificate, Number, Options, ParameterError, Run, fitted, optional, param
 from ..data.blocks import map_reduce
 from .binary import is_routing, of_rows
 from .selectors import COUNT, CV, SCORING, TOLERANCE, ColumnSelector, Given, Mask, Split, refuse_endless_scores

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.declare import RANDOM_STATE, Number, Options, check_parameters, optional
-from ..core.errors import DataError, ParameterError
+from ..core import RANDOM_STATE, DataError, Number, Options, ParameterError, check_parameters, optional
 from ..data.door import read_values
 
 Rows = NDArray[np.int64]

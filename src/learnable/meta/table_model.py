@@ -16,9 +16,20 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core.declare import Declared, Matches, Number, check_parameters, fitted, optional, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator
+from ..core import (
+    Certificate,
+    DataError,
+    Declared,
+    Estimator,
+    Matches,
+    Number,
+    ParameterError,
+    check_parameters,
+    fitted,
+    law,
+    optional,
+    param,
+)
 from ..data.door import is_dask, is_dask_frame, is_external, require_target, take_named_columns
 from ..data.encoder import TableEncoder, encode_external
 from ..data.encoder_categories import COMPONENTS
@@ -254,10 +265,14 @@ class TableModel(MetaEstimatorMixin, Declared):
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    def _check_loaded(self) -> None:
-        if not (hasattr(self, "model_") and isinstance(getattr(self, "encoder_", None), TableEncoder)):
-            raise ModelFileError("load: TableModel: a fitted model has model_ and encoder_.")
-        if type(self.model_) is not type(self.model):
-            raise ModelFileError("load: TableModel: model_ is not of the class of model.")
-        if getattr(self.model_, "n_features_in_", None) != len(getattr(self.encoder_, "sources_", ())):
-            raise ModelFileError("load: TableModel: model_ does not have one feature for each column of encoder_.")
+    _laws = (
+        law(
+            "TableModel: a fitted model has model_ and encoder_",
+            lambda model: hasattr(model, "model_") and isinstance(model.encoder_, TableEncoder),
+        ),
+        law("TableModel: model_ is not of the class of model", lambda model: type(model.model_) is type(model.model)),
+        law(
+            "TableModel: model_ does not have one feature for each column of encoder_",
+            lambda model: getattr(model.model_, "n_features_in_", None) == len(getattr(model.encoder_, "sources_", ())),
+        ),
+    )

@@ -20,11 +20,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from ..core.checking import Recheck, Verdict
-from ..core.errors import DataError, VerificationError
-from ..core.estimator import Certificate
-from ..core.registry import REGISTRY, registered_name, resolve
-from ..core.verification import verify
+from ..core import (
+    REGISTRY,
+    Certificate,
+    DataError,
+    Recheck,
+    Verdict,
+    VerificationError,
+    registered_name,
+    resolve,
+    verify,
+)
 from ..data.door import is_dask, read_values, take_named_columns
 from ..data.encoder import encode_external, encoded_by
 from ..data.encoder_input import read_whole

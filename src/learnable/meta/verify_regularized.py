@@ -17,15 +17,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import entr, xlog1py, xlogy
 
-from ..core.checking import Recheck
+from ..core import AnyArray, Recheck
 from ..data.checking import fingerprint_of, numbers_of, plain_rows, read_classes, sound
 from ..data.sources import named_columns
 from ..risk.kernels import as_kernel
-
-Array = NDArray[Any]
 
 _EQUAL = 1e-9  # relative difference up to which a stored number is the one recomputed
 _FEASIBLE = 1e-9  # relative violation of a constraint that rounding explains
@@ -62,10 +59,10 @@ _NAMED_PENALTIES = {
 
 class _Data(NamedTuple):
     X: Any
-    y: Array  #: (n, k) numbers or signs, or (n,) codes
-    share: Array  #: π
+    y: AnyArray  #: (n, k) numbers or signs, or (n,) codes
+    share: AnyArray  #: π
     fingerprint: str
-    kept: Array  #: which of the rows given have weight
+    kept: AnyArray  #: which of the rows given have weight
 
 
 @sound
@@ -185,7 +182,7 @@ def _coefficients(model: Any, data: _Data, k: int) -> tuple[Any, Any, float, Any
     return K, c, size, K
 
 
-def _constraint_duals(model: Any, p: int, k: int) -> tuple[Array, Array]:
+def _constraint_duals(model: Any, p: int, k: int) -> tuple[AnyArray, AnyArray]:
     """Return s (p, k) and ν (m, k)."""
     m = len(_limits(model, p)[3])
     bounds = getattr(model, "bound_dual_", None)
@@ -195,7 +192,7 @@ def _constraint_duals(model: Any, p: int, k: int) -> tuple[Array, Array]:
     return s, nu
 
 
-def _limits(model: Any, p: int) -> tuple[Array, Array, Array, Array]:
+def _limits(model: Any, p: int) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """Return the bounds and equalities that the parameters state."""
     low = np.broadcast_to(-np.inf if model.lower is None else np.asarray(model.lower, dtype=np.float64), (p,))
     high = np.broadcast_to(np.inf if model.upper is None else np.asarray(model.upper, dtype=np.float64), (p,))
@@ -211,7 +208,7 @@ def _limits(model: Any, p: int) -> tuple[Array, Array, Array, Array]:
     return low, high, A, e
 
 
-def _is_allowed(model: Any, W: Array) -> bool:
+def _is_allowed(model: Any, W: AnyArray) -> bool:
     """Tell whether coefficients satisfy the constraints, up to rounding of the equalities."""
     low, high, A, e = _limits(model, len(W))
     inside = (low[:, None] <= W).all() and (high[:, None] >= W).all()
@@ -219,7 +216,7 @@ def _is_allowed(model: Any, W: Array) -> bool:
     return bool(inside and (np.abs(A @ W - e[:, None]) <= slack).all())
 
 
-def _is_free(model: Any, theta: Array) -> bool:
+def _is_free(model: Any, theta: AnyArray) -> bool:
     """Tell whether θ is orthogonal to a free intercept."""
     return not model.fit_intercept or bool(
         (np.abs(theta.sum(axis=0)) <= 1e-12 * np.abs(theta).sum(axis=0) + 1e-300).all()
@@ -236,11 +233,11 @@ def _loss_of(model: Any) -> tuple[str, dict[str, float]]:
     return type(model.loss).__name__, dict(vars(model.loss))
 
 
-def _per_row(values: Array) -> Array:
+def _per_row(values: AnyArray) -> AnyArray:
     return np.asarray(values if values.ndim == 1 else values.sum(axis=1))
 
 
-def _loss_values(name: str, settings: dict[str, float], model: Any, y: Array, Z: Array) -> Array:
+def _loss_values(name: str, settings: dict[str, float], model: Any, y: AnyArray, Z: AnyArray) -> AnyArray:
     """Return V of each row."""
     if name in _MULTICLASS:
         own = np.take_along_axis(Z, y[:, None], axis=1)[:, 0]
@@ -252,7 +249,7 @@ def _loss_values(name: str, settings: dict[str, float], model: Any, y: Array, Z:
         return np.maximum(0.0, 1.0 + others.max(axis=1) - own)
     r = Z - y
     m = y * Z
-    formulas: dict[str, Callable[[], Array]] = {
+    formulas: dict[str, Callable[[], AnyArray]] = {
         "SquaredLoss": lambda: 0.5 * r**2,
         "AbsoluteLoss": lambda: np.abs(r),
         "HuberLoss": lambda: np.where(
@@ -273,7 +270,7 @@ def _loss_values(name: str, settings: dict[str, float], model: Any, y: Array, Z:
     return _per_row(np.asarray(found))
 
 
-def _conjugates(name: str, settings: dict[str, float], model: Any, y: Array, u: Array) -> Array:
+def _conjugates(name: str, settings: dict[str, float], model: Any, y: AnyArray, u: AnyArray) -> AnyArray:
     """Return V* of each row; inf outside its domain, which ends where rounding cannot tell any more."""
     loose = 1.0 + 1e-12
     if name in _MULTICLASS:
@@ -288,10 +285,10 @@ def _conjugates(name: str, settings: dict[str, float], model: Any, y: Array, u: 
     unit = (p >= -1e-12) & (p <= loose)
     one = np.clip(p, 0.0, 1.0)
 
-    def within(limit: float, value: Array) -> Array:
+    def within(limit: float, value: AnyArray) -> AnyArray:
         return np.where(np.abs(u) <= limit * loose, value, np.inf)
 
-    formulas: dict[str, Callable[[], Array]] = {
+    formulas: dict[str, Callable[[], AnyArray]] = {
         "SquaredLoss": lambda: u * y + 0.5 * u**2,
         "AbsoluteLoss": lambda: within(1.0, u * y),
         "HuberLoss": lambda: within(settings["delta"], u * y + 0.5 * u**2),
@@ -319,12 +316,12 @@ def _penalty_of(model: Any) -> tuple[str, dict[str, Any]]:
     return type(model.penalty).__name__, dict(vars(model.penalty))
 
 
-def _groups(settings: dict[str, Any]) -> list[Array]:
+def _groups(settings: dict[str, Any]) -> list[AnyArray]:
     names = np.asarray(settings["groups"])
     return [np.flatnonzero(names == name) for name in dict.fromkeys(names.tolist())]
 
 
-def _penalty_value(model: Any, W: Array) -> float:
+def _penalty_value(model: Any, W: AnyArray) -> float:
     """Return Ω(W)."""
     name, settings = _penalty_of(model)
     strength = float(settings.get("strength", 1.0))
@@ -345,7 +342,7 @@ def _penalty_value(model: Any, W: Array) -> float:
     return strength * float(formulas[name]())
 
 
-def _penalty_conjugate(model: Any, q: Array, scale: float, norm: float | None) -> float:
+def _penalty_conjugate(model: Any, q: AnyArray, scale: float, norm: float | None) -> float:
     """Return (λΩ)*(q); `norm` is ‖q‖ in the kernel's space."""
     name, settings = _penalty_of(model)
     if scale == 0.0:
@@ -374,7 +371,7 @@ def _penalty_conjugate(model: Any, q: Array, scale: float, norm: float | None) -
     return 0.0 if float(dual_norms[name]()) <= level * (1.0 + 1e-10) else np.inf
 
 
-def _segment_norm(u: Array, ratio: float) -> float:
+def _segment_norm(u: AnyArray, ratio: float) -> float:
     """Return the largest |sum over a segment|/its cost: every segment of columns, one start at a time."""
     p = len(u)
     sums = np.r_[0.0, np.cumsum(u)]

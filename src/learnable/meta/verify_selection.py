@@ -11,17 +11,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.model_selection import check_cv
 
-from ..core.checking import Recheck
-from ..core.registry import REGISTRY, registered_name
-from ..core.verification import verify
+from ..core import REGISTRY, AnyArray, Recheck, registered_name, verify
 from ..data.checking import sound
-
-Array = NDArray[Any]
 
 _SAME = 1e-9  # relative distance at which two scores are the same
 
@@ -40,7 +35,7 @@ def _read(X: Any, y: Any) -> tuple[Any, Any, str]:
     return X, y, total.hexdigest()
 
 
-def _mean_score(model: Any, scorer: Any, X: Any, y: Any, splits: list[Any], columns: Array) -> float:
+def _mean_score(model: Any, scorer: Any, X: Any, y: Any, splits: list[Any], columns: AnyArray) -> float:
     scores = []
     for train, test in splits:
         fit = clone(model.estimator)
@@ -97,7 +92,7 @@ def _ends_rightly(model: Any, p: int, n_steps: int) -> bool:
     return n_steps <= most if open_end else n_steps == most
 
 
-def _importance(model: Any, fit: Any, p: int) -> Array:
+def _importance(model: Any, fit: Any, p: int) -> AnyArray:
     getter = model.importance_getter
     if callable(getter):
         found = getter(fit)
@@ -109,7 +104,7 @@ def _importance(model: Any, fit: Any, p: int) -> Array:
     return np.asarray(found.reshape(-1, p).sum(axis=0))
 
 
-def _replay(model: Any, X: Any, y: Any, ranking: Array, wanted: int, weights: dict[str, Any]) -> float:
+def _replay(model: Any, X: Any, y: Any, ranking: AnyArray, wanted: int, weights: dict[str, Any]) -> float:
     """Return by how much a dropped column was more important than a kept one, relative to the largest importance."""
     p = X.shape[1]
     step = int(max(1, model.step * p)) if 0.0 < model.step < 1.0 else int(model.step)

@@ -20,10 +20,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv, cross_val_predict
 
-from ..core.checking import Verdict
-from ..core.errors import VerificationError
-from ..core.estimator import Certificate
-from ..core.verification import verify
+from ..core import Certificate, Verdict, VerificationError, verify
 
 #: Two transformations agree when they differ by no more than this share of the largest value of a column.
 _ROUNDING: Final = 1e-9

@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray
 from ..core.jit import ieee_kernel, kernel, lean_kernel
 from ..core.simd import add, exp, fma, larger, load, mul, spread, store, sub
-
-Array = NDArray[Any]
 
 _INFINITY: Final = np.int32(0x7F800000)  # its bits as a float32
 
@@ -22,22 +20,22 @@ _INFINITY: Final = np.int32(0x7F800000)  # its bits as a float32
 class RowState(NamedTuple):
     """What is known of some rows, changed in place."""
 
-    labels: Array  #: (m,) int32; -1: none yet
-    upper: Array  #: (m,) at least the distance to the own centre
-    lower: Array  #: (m,) at most the distance to any other centre
-    counts: Array  #: (K,) weight of each cluster's rows here
-    sums: Array  #: (K, d) their weighted sum, less the origin
+    labels: AnyArray  #: (m,) int32; -1: none yet
+    upper: AnyArray  #: (m,) at least the distance to the own centre
+    lower: AnyArray  #: (m,) at most the distance to any other centre
+    counts: AnyArray  #: (K,) weight of each cluster's rows here
+    sums: AnyArray  #: (K, d) their weighted sum, less the origin
 
 
 class Motion(NamedTuple):
     """How the centres moved since the last pass."""
 
-    move: Array  #: (K,) how far each went
+    move: AnyArray  #: (K,) how far each went
     most: float  #: the longest of them
     mover: int  #: whose it is
     second: float  #: the longest of the others
     rest: float  #: the longest but for those centres that are measured in any case
-    half_gap: Array  #: (K,) half the distance to the nearest other centre
+    half_gap: AnyArray  #: (K,) half the distance to the nearest other centre
     slack: float  #: by how much rounding may blur a bound
 
 
@@ -47,16 +45,16 @@ class Tile(NamedTuple):
     Floats that are not negative are ordered as their bits, and integers are compared many at once.
     """
 
-    bits: Array  #: (r, p) int32, of float32 numbers
-    names: Array  #: (p,) int32, which centres
-    margin: Array  #: (r,) by how much a row's scores may be too large
+    bits: AnyArray  #: (r, p) int32, of float32 numbers
+    names: AnyArray  #: (p,) int32, which centres
+    margin: AnyArray  #: (r,) by how much a row's scores may be too large
     unit: float
-    level: Array  #: (1,) float32, scratch
-    level_bits: Array  #: (1,) int32, the same memory
+    level: AnyArray  #: (1,) float32, scratch
+    level_bits: AnyArray  #: (1,) int32, the same memory
 
 
 @lean_kernel
-def square_distance(X: Array, i: int, C: Array, k: int) -> float:
+def square_distance(X: AnyArray, i: int, C: AnyArray, k: int) -> float:
     """Return Σⱼ(xᵢⱼ − cₖⱼ)² in float64."""
     total = 0.0
     for j in range(X.shape[1]):
@@ -66,7 +64,7 @@ def square_distance(X: Array, i: int, C: Array, k: int) -> float:
 
 
 @lean_kernel
-def screen_rows(X: Array, C: Array, state: RowState, motion: Motion, rows: Array, count: Array) -> None:
+def screen_rows(X: AnyArray, C: AnyArray, state: RowState, motion: Motion, rows: AnyArray, count: AnyArray) -> None:
     """Move the bounds along with the centres; tell the rows whose centre is in doubt.
 
     IN  X (m, d), C (K, d) the new centres, motion.
@@ -100,7 +98,14 @@ def screen_rows(X: Array, C: Array, state: RowState, motion: Motion, rows: Array
 
 @lean_kernel
 def assign_rows(
-    tile: Tile, rows: Array, known: bool, X: Array, C: Array, weight: Array, origin: Array, state: RowState
+    tile: Tile,
+    rows: AnyArray,
+    known: bool,
+    X: AnyArray,
+    C: AnyArray,
+    weight: AnyArray,
+    origin: AnyArray,
+    state: RowState,
 ) -> None:
     """Give rows their nearest centres, the lowest number among equals, and update bounds and sums.
 
@@ -142,7 +147,7 @@ def assign_rows(
 
 
 @lean_kernel
-def _lowest(bits: Array, r: int) -> Any:
+def _lowest(bits: AnyArray, r: int) -> Any:
     lowest = _INFINITY
     for k in range(bits.shape[1]):
         lowest = min(lowest, bits[r, k])
@@ -151,7 +156,7 @@ def _lowest(bits: Array, r: int) -> Any:
 
 @lean_kernel
 def relabel_row(
-    X: Array, i: int, k: Any, upper: float, lower: float, weight: Array, origin: Array, state: RowState
+    X: AnyArray, i: int, k: Any, upper: float, lower: float, weight: AnyArray, origin: AnyArray, state: RowState
 ) -> None:
     """Store a row's centre and bounds; if the centre is another one, move the row between the sums."""
     old = state.labels[i]
@@ -169,14 +174,16 @@ def relabel_row(
 
 
 @kernel
-def squares_to_own(X: Array, C: Array, labels: Array, squares: Array) -> None:
+def squares_to_own(X: AnyArray, C: AnyArray, labels: AnyArray, squares: AnyArray) -> None:
     """Write the squared distance of every row to its centre. OUT squares (m,)."""
     for i in range(labels.size):
         squares[i] = square_distance(X, i, C, labels[i])
 
 
 @kernel
-def lower_squares(X: Array, candidates: Array, closest: Array, weight: Array, trials: Array, potentials: Array) -> None:
+def lower_squares(
+    X: AnyArray, candidates: AnyArray, closest: AnyArray, weight: AnyArray, trials: AnyArray, potentials: AnyArray
+) -> None:
     """Lower each row's squared distance to the nearest centre by a candidate, for each candidate on its own.
 
     IN  X (m, d), candidates (t, d), closest (m,) so far, weight (m,) or empty.
@@ -202,17 +209,17 @@ def lower_squares(X: Array, candidates: Array, closest: Array, weight: Array, tr
 class Seats(NamedTuple):
     """The medoids, and what they mean for every row; changed in place."""
 
-    medoids: Array  #: (K,) int64, rows
-    to_medoids: Array  #: (K, n) distances
-    nearest: Array  #: (n,) int32, which medoid
-    second: Array  #: (n,) int32
-    near: Array  #: (n,) distance to the nearest
-    next: Array  #: (n,) to the second nearest; infinite if there is one medoid
-    removal: Array  #: (K,) what J gains when a medoid is gone
+    medoids: AnyArray  #: (K,) int64, rows
+    to_medoids: AnyArray  #: (K, n) distances
+    nearest: AnyArray  #: (n,) int32, which medoid
+    second: AnyArray  #: (n,) int32
+    near: AnyArray  #: (n,) distance to the nearest
+    next: AnyArray  #: (n,) to the second nearest; infinite if there is one medoid
+    removal: AnyArray  #: (K,) what J gains when a medoid is gone
 
 
 @kernel
-def seat_rows(seats: Seats, weight: Array, changed: int) -> None:
+def seat_rows(seats: Seats, weight: AnyArray, changed: int) -> None:
     """Find the nearest and second nearest medoid of every row, after one was replaced; changed = -1: all are new.
 
     OUT seats.nearest, second, near, next, removal.
@@ -238,7 +245,7 @@ def seat_rows(seats: Seats, weight: Array, changed: int) -> None:
 
 
 @kernel
-def weigh_candidate(distances: Array, seats: Seats, weight: Array, change: Array) -> int:
+def weigh_candidate(distances: AnyArray, seats: Seats, weight: AnyArray, change: AnyArray) -> int:
     """Return the medoid that a candidate replaces best. OUT change (K,): of J, by replacing each.
 
     IN  distances (n,) of the candidate to all rows.
@@ -267,7 +274,14 @@ def weigh_candidate(distances: Array, seats: Seats, weight: Array, change: Array
 
 @kernel
 def try_candidates(
-    D: Array, first: int, seats: Seats, weight: Array, taken: Array, threshold: float, change: Array, out: Array
+    D: AnyArray,
+    first: int,
+    seats: Seats,
+    weight: AnyArray,
+    taken: AnyArray,
+    threshold: float,
+    change: AnyArray,
+    out: AnyArray,
 ) -> None:
     """Go through candidates and make every swap that lowers J by more than the threshold, at once.
 
@@ -300,7 +314,7 @@ _STRIP: Final = 128  # rows whose whitened numbers stay in the first-level cache
 
 
 @kernel
-def log_normals(Xt: Array, means: Array, roots: Array, constants: Array, out: Array) -> None:
+def log_normals(Xt: AnyArray, means: AnyArray, roots: AnyArray, constants: AnyArray, out: AnyArray) -> None:
     """Write constantₖ − ½‖Wₖ(x − μₖ)‖².
 
     IN  Xt (d, m), means (K, d), roots (K, d, d) lower triangular W with WᵀW = Σ⁻¹, constants (K,). OUT out (K, m).
@@ -321,7 +335,7 @@ def log_normals(Xt: Array, means: Array, roots: Array, constants: Array, out: Ar
 
 
 @lean_kernel
-def _whitened_squares(z: Array, root: Array, square: Array) -> None:
+def _whitened_squares(z: AnyArray, root: AnyArray, square: AnyArray) -> None:
     """Write ‖Wz‖² of a strip of rows, sixteen at a time; z (d · strip,) by columns, OUT square (strip,)."""
     d = root.shape[0]
     for t in range(0, _STRIP, 16):
@@ -341,7 +355,7 @@ def _whitened_squares(z: Array, root: Array, square: Array) -> None:
 
 
 @ieee_kernel
-def normalise_columns(log_joint: Array, tops: Array, inverse: Array) -> None:
+def normalise_columns(log_joint: AnyArray, tops: AnyArray, inverse: AnyArray) -> None:
     """Replace each column by its exponentials divided by their sum, eight columns, a line of the cache, at a time.
 
     IN/OUT log_joint (K, m), m a multiple of eight. OUT tops (m,) the greatest logarithm, inverse (m,) of the sum of
@@ -374,7 +388,9 @@ def normalise_columns(log_joint: Array, tops: Array, inverse: Array) -> None:
 
 
 @kernel
-def log_normals_diagonal(Xt: Array, means: Array, precisions: Array, constants: Array, out: Array) -> None:
+def log_normals_diagonal(
+    Xt: AnyArray, means: AnyArray, precisions: AnyArray, constants: AnyArray, out: AnyArray
+) -> None:
     """Write constantₖ − ½Σⱼ pₖⱼ(xⱼ − μₖⱼ)²; precisions (K, d), the rest as in `log_normals`."""
     d, m = Xt.shape
     for start in range(0, m, _STRIP):
@@ -392,7 +408,7 @@ def log_normals_diagonal(Xt: Array, means: Array, precisions: Array, constants: 
 
 
 @kernel
-def add_moments(Xt: Array, means: Array, r: Array, first: Array, second: Array) -> None:
+def add_moments(Xt: AnyArray, means: AnyArray, r: AnyArray, first: AnyArray, second: AnyArray) -> None:
     """Add Σ r(x − μ) and Σ r(x − μ)(x − μ)ᵀ, its lower triangle, of every component.
 
     IN  Xt (d, m), means (K, d), r (K, m) weights of the rows. OUT first (K, d), second (K, d, d).
@@ -419,7 +435,7 @@ def add_moments(Xt: Array, means: Array, r: Array, first: Array, second: Array) 
 
 
 @kernel
-def add_moments_diagonal(Xt: Array, means: Array, r: Array, first: Array, second: Array) -> None:
+def add_moments_diagonal(Xt: AnyArray, means: AnyArray, r: AnyArray, first: AnyArray, second: AnyArray) -> None:
     """Add Σ r(x − μ) and Σ r(x − μ)², column by column; second (K, d), the rest as in `add_moments`."""
     d, m = Xt.shape
     for start in range(0, m, _STRIP):
@@ -438,7 +454,7 @@ def add_moments_diagonal(Xt: Array, means: Array, r: Array, first: Array, second
 
 
 @ieee_kernel
-def invert_lower(factors: Array, inverses: Array) -> None:
+def invert_lower(factors: AnyArray, inverses: AnyArray) -> None:
     """Write the inverses of lower triangular matrices, column by column. IN factors, OUT inverses (K, d, d)."""
     for k in range(factors.shape[0]):
         L, W = factors[k], inverses[k]

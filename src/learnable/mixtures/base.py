@@ -5,31 +5,29 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import (
+from ..core import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
+    AnyArray,
     Boolean,
+    DataError,
+    Estimator,
     Number,
     Options,
+    ParameterError,
     fitted,
     param,
 )
-from ..core.errors import DataError, ParameterError
-from ..core.estimator import Estimator
-from ..data.blocks import Blocks, Part
-from ..data.door import Table
+from ..data import Blocks, Part, Table
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from .normals import normalise, whitening_factors
-
-Array = NDArray[Any]
 
 
 class MixtureBase(DensityMixin, Estimator):
@@ -51,8 +49,10 @@ class MixtureBase(DensityMixin, Estimator):
         N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
     )
 
-    weights_: Array = fitted("(n_components,)", "Shares of the components.", low=0.0, high=1.0)
-    bound_history_: Array = fitted("(n_steps,)", "The objective at the start and after each step; never falls.")
+    weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", low=0.0, high=1.0)
+    bound_history_: AnyArray = fitted(
+        "(n_steps,)", "The objective at the start and after each step; never falls.", finite=False
+    )
 
     @property
     def lower_bounds_(self) -> list[float]:
@@ -79,17 +79,17 @@ class MixtureBase(DensityMixin, Estimator):
         finally:
             del self._labels
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> AnyArray:
         """Fit, and return the most probable component of each row."""
         return np.asarray(self.fit(X, y, sample_weight).predict(X))
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the most probable component of each row (hard assignment)."""
         return self._log_joint(X).argmax(axis=0)
 
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> AnyArray:
         """Return the probability of each component given the row (soft assignment), (n_samples, n_components).
 
         A row that no component can have produced says nothing: its probabilities are the weights.
@@ -101,7 +101,7 @@ class MixtureBase(DensityMixin, Estimator):
         return np.ascontiguousarray(normalise(logs)[1].T)
 
     @rowwise
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Any) -> AnyArray:
         """Return log p(x) of each row."""
         return log_sums(self._log_joint(X))
 
@@ -109,7 +109,7 @@ class MixtureBase(DensityMixin, Estimator):
         """Return the mean of log p(x)."""
         return float(np.mean(self.score_samples(X)))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[AnyArray, AnyArray]:
         """Draw rows, ordered by component, and the components they come from.
 
         Parameters
@@ -128,13 +128,13 @@ class MixtureBase(DensityMixin, Estimator):
         counts = rng.multinomial(n_samples, self.weights_)
         return self._draw(counts, rng), np.repeat(np.arange(self.n_components), counts)
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: Any) -> AnyArray:
         raise NotImplementedError
 
-    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
+    def _draw(self, counts: AnyArray, rng: np.random.Generator) -> AnyArray:
         raise NotImplementedError
 
-    def _blocks(self, table: Table) -> tuple[Any, Array | None]:
+    def _blocks(self, table: Table) -> tuple[Any, AnyArray | None]:
         """Return the rows, with their known components as targets if there are any, and these."""
         labels = self._labels
         owner = type(self).__name__
@@ -151,7 +151,7 @@ class MixtureBase(DensityMixin, Estimator):
         return Blocks([Part(table.X, known, table.weight)]), known
 
 
-def log_sums(logs: Array) -> Array:
+def log_sums(logs: AnyArray) -> AnyArray:
     """Return log Σₖ exp of a (K, m) array; −inf where all are."""
     top = logs.max(axis=0)
     top = np.where(np.isfinite(top), top, 0.0)
@@ -177,7 +177,7 @@ class InformationCriteria:
         raise NotImplementedError
 
 
-def precisions_of(owner: str, kind: str, covariances: Array) -> tuple[Array, Array]:
+def precisions_of(owner: str, kind: str, covariances: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return Σ⁻¹ in the shape of Σ, and upper triangular U with UUᵀ = Σ⁻¹ (its root for diagonal types)."""
     if kind in ("diag", "spherical"):
         return 1 / covariances, np.sqrt(1 / covariances)

@@ -11,13 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray
 from ..data.blocks import grid_rows, map_reduce
 from ._kernels import Motion, RowState, assign_rows, screen_rows, squares_to_own
 from .lloyd import FLOAT64, TILE, Farthest, Lloyd, extend_centres, gamma_of, nothing, tile_of, unit_of
-
-Array = NDArray[Any]
 
 _TILE_ROWS = 2**12  # rows of a tile, at most
 _SAMPLED_ROWS = 2**12  # rows that decide which centres are measured apart
@@ -28,9 +26,9 @@ class Scratch(threading.local):
     """Arrays of each thread that are used again: a worker of Dask gives memory back to the system at once."""
 
     def __init__(self) -> None:
-        self.arrays: dict[str, Array] = {}
+        self.arrays: dict[str, AnyArray] = {}
 
-    def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> Array:
+    def __call__(self, name: str, shape: tuple[int, int], dtype: Any) -> AnyArray:
         """Return an array of this shape with any content."""
         size = shape[0] * shape[1]
         held = self.arrays.get(name)
@@ -48,15 +46,15 @@ class BoundedLloyd(Lloyd):
 
     def __init__(
         self,
-        X: Array,
-        weight: Array | None,
-        origin: Array,
+        X: AnyArray,
+        weight: AnyArray | None,
+        origin: AnyArray,
         K: int,
         n_jobs: int | None = None,
         spherical: bool = False,
     ) -> None:
         super().__init__(origin, spherical)
-        self.origin: Array = origin
+        self.origin: AnyArray = origin
         self.X = np.ascontiguousarray(X)
         self.n_jobs = n_jobs
         self.weight = np.empty(0) if weight is None else weight
@@ -72,9 +70,9 @@ class BoundedLloyd(Lloyd):
         self.sums = np.zeros((len(self.parts), K, d))
         self.scratch = Scratch()
         self._build_panel()
-        self.passed: Array | None = None  # the centres of the last pass, which the bounds are about
+        self.passed: AnyArray | None = None  # the centres of the last pass, which the bounds are about
 
-    def restart(self, centres: Array) -> None:
+    def restart(self, centres: AnyArray) -> None:
         """Forget everything about labels and bounds, and begin at these centres."""
         self.labels[:] = -1
         self.counts[:] = 0.0
@@ -82,12 +80,12 @@ class BoundedLloyd(Lloyd):
         self.passed = None
         self._prepare(centres, np.zeros(len(centres)))
 
-    def move_to(self, centres: Array) -> None:
+    def move_to(self, centres: AnyArray) -> None:
         """Let the next pass be at these centres; bounds are kept."""
         moved = np.zeros(centres.shape) if self.passed is None else centres - self.passed
         self._prepare(centres, np.sqrt((moved * moved).sum(axis=1)))
 
-    def expectation(self, part: Any, centres: Array) -> tuple[tuple[Any, ...], float]:
+    def expectation(self, part: Any, centres: AnyArray) -> tuple[tuple[Any, ...], float]:
         """Return weights and sums of the clusters of some rows, and −J."""
         number = part.start // self.step
         X = self.X[part]
@@ -120,7 +118,7 @@ class BoundedLloyd(Lloyd):
         inertia = self.scatter[number] - 2 * np.vdot(shifted, sums) + counts @ (shifted * shifted).sum(axis=1)
         return (counts, sums), -float(inertia)
 
-    def maximisation(self, statistics: tuple[Any, ...], centres: Array) -> Array:
+    def maximisation(self, statistics: tuple[Any, ...], centres: AnyArray) -> AnyArray:
         """Return the means of the clusters, and prepare the next pass."""
         counts, sums = statistics
         far = self._farthest(centres, int((counts <= 0).sum())) if (counts <= 0).any() else None
@@ -128,20 +126,20 @@ class BoundedLloyd(Lloyd):
         self.move_to(stepped)
         return stepped
 
-    def finish(self, centres: Array) -> tuple[Array, float]:
+    def finish(self, centres: AnyArray) -> tuple[AnyArray, float]:
         """Return labels and inertia at these centres, measured."""
         self.move_to(centres)
         map_reduce(self.parts, lambda part: self.expectation(part, centres) and None, nothing, n_jobs=self.n_jobs)
         squares = self._squares(centres)
         return self.labels, float(squares @ self.weight if self.weight.size else squares.sum())
 
-    def _squares(self, centres: Array) -> Array:
+    def _squares(self, centres: AnyArray) -> AnyArray:
         squares = np.empty(len(self.X))
         for part in self.parts:
             squares_to_own(self.X[part], centres, self.labels[part], squares[part])
         return squares
 
-    def _farthest(self, centres: Array, n_empty: int) -> Farthest:
+    def _farthest(self, centres: AnyArray, n_empty: int) -> Farthest:
         squares = self._squares(centres)
         far = np.argsort(-squares, kind="stable")[:n_empty]
         weight = self.weight[far] if self.weight.size else np.ones(len(far))
@@ -169,7 +167,7 @@ class BoundedLloyd(Lloyd):
 
         map_reduce(self.parts, fill, nothing, n_jobs=self.n_jobs)
 
-    def _prepare(self, centres: Array, move: Array) -> None:
+    def _prepare(self, centres: AnyArray, move: AnyArray) -> None:
         """Compute what a pass needs to know of the centres."""
         K, d = centres.shape
         self.extended, squares = extend_centres(centres, self.origin, self.unit)
@@ -189,7 +187,7 @@ class BoundedLloyd(Lloyd):
         half_gap = 0.5 * np.sqrt(np.maximum(gaps.min(axis=1), 0.0)) / self.unit
         self.motion = Motion(move, float(move[mover]), mover, second, float(move[order[apart]]), half_gap, slack)
 
-    def _count_movers(self, moves: Array) -> int:
+    def _count_movers(self, moves: AnyArray) -> int:
         """Return how many of the centres that moved most to measure apart, from what some rows know of the others.
 
         A row whose bounds are further apart than the most of the moves is not measured. With the p longest moves taken
@@ -207,7 +205,7 @@ class BoundedLloyd(Lloyd):
         return int(counts[costs.argmin()])
 
 
-def tiles_of(rows: Array, width: int) -> Iterator[Array]:
+def tiles_of(rows: AnyArray, width: int) -> Iterator[AnyArray]:
     """Yield some rows at a time, so many that their scores stay in the cache."""
     height = min(_TILE_ROWS, max(32, TILE // max(1, width)))
     for start in range(0, len(rows), height):

@@ -18,14 +18,27 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, param, tags
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate, Estimator
+from ..core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    AnyArray,
+    Certificate,
+    DataError,
+    Estimator,
+    Number,
+    Options,
+    is_array,
+    law,
+    param,
+    tags,
+)
 from ..data.blocks import map_reduce
 from ..data.door import Table, door, read_features, read_target, take_named_columns
 from ..data.sample import MOST_ROWS, stride_for
@@ -35,8 +48,6 @@ from ..solvers.em import em_in_time
 from .normals import normalise
 from .predictive import MixedNormal
 from .starts import check_enough_rows, responsibilities, seconds_left, table_moments
-
-Array = NDArray[Any]
 
 _NUMBERS = door(target="numeric", sparse=False)
 _CLASSES = door(target="classes", sparse=False)
@@ -184,7 +195,7 @@ class MixtureOfExperts(Estimator):
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the mean of y given x, or the most probable class."""
         check_is_fitted(self)
         if _classifies(self):
@@ -194,7 +205,7 @@ class MixtureOfExperts(Estimator):
 
     @available_if(_classifies)  # type: ignore[untyped-decorator]
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> AnyArray:
         """Return the probability of each class, (n_samples, n_classes)."""
         gate, scores = self._gate_and_scores(X)
         return np.asarray((gate[:, :, None] * np.exp(log_softmax(scores, axis=2))).sum(axis=1))
@@ -207,22 +218,22 @@ class MixtureOfExperts(Estimator):
         return MixedNormal(gate, mean, np.broadcast_to(np.sqrt(self.variances_), mean.shape))
 
     @available_if(_regresses)  # type: ignore[untyped-decorator]
-    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[Array, Array]:
+    def predict_interval(self, X: Any, level: float = 0.95) -> tuple[AnyArray, AnyArray]:
         """Return lower and upper ends of the equal-tailed interval that holds y with probability `level`."""
         lower, upper = self.predict_dist(X).interval(level)
         return np.asarray(lower), np.asarray(upper)
 
     @rowwise
-    def predict_gate(self, X: Any) -> Array:
+    def predict_gate(self, X: Any) -> AnyArray:
         """Return the probability with which the gate chooses each expert, (n_samples, n_experts)."""
         return self._gate_and_scores(X)[0]
 
-    def responsibilities(self, X: Any, y: Any) -> Array:
+    def responsibilities(self, X: Any, y: Any) -> AnyArray:
         """Return the probability of each expert given x and y, (n_samples, n_experts)."""
         logs = self._log_joint(X, y)
         return np.asarray(np.exp(logs - logsumexp(logs, axis=0)).T)
 
-    def log_likelihood(self, X: Any, y: Any) -> Array:
+    def log_likelihood(self, X: Any, y: Any) -> AnyArray:
         """Return log p(y | x) of each row."""
         return np.asarray(logsumexp(self._log_joint(X, y), axis=0))
 
@@ -249,12 +260,12 @@ class MixtureOfExperts(Estimator):
         of_experts = (len(self.classes_) - 1) * p if _classifies(self) else p + 1
         return (K - 1) * p + K * of_experts
 
-    def _gate_and_scores(self, X: Any) -> tuple[Array, Array]:
+    def _gate_and_scores(self, X: Any) -> tuple[AnyArray, AnyArray]:
         X = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
         gate = np.exp(log_softmax(X @ self.gate_coef_.T + self.gate_intercept_, axis=1))
         return gate, np.tensordot(X, self.coef_, axes=([1], [-1])) + self.intercept_
 
-    def _log_joint(self, X: Any, y: Any) -> Array:
+    def _log_joint(self, X: Any, y: Any) -> AnyArray:
         check_is_fitted(self)
         owner = type(self).__name__
         X, y, _ = take_named_columns(owner, X, y, None)
@@ -309,36 +320,38 @@ class MixtureOfExperts(Estimator):
         )
         return Experts(gate, weights, self.variances_)
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "coef_"):
-            return
+    _laws = (
+        law(
+            "{owner}: coef_, intercept_, gate_coef_, gate_intercept_, shift_, scale_, largest_ and variances_ must be "
+            "finite float64 arrays that fit the experts, the classes and the columns",
+            lambda model: all(
+                is_array(getattr(model, name), shape, finite=True) for name, shape in model._shapes().items()
+            ),
+            "coef_",
+        ),
+        law("{owner}: variances_ must be positive", lambda model: (model.variances_ > 0).all(), "coef_"),
+    )
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the fitted arrays."""
         K = self.n_experts
         d = self.n_features_in_
         head = (K, len(self.classes_)) if _classifies(self) else (K,)
         shapes = {"coef_": (*head, d), "intercept_": head, "gate_coef_": (K, d), "gate_intercept_": (K,)}
-        shapes |= {
+        return shapes | {
             "shift_": (d,),
             "scale_": (d,),
             "largest_": (d + 1,),
-            "variances_": () if _classifies(self) else (K,),
+            "variances_": (0,) if _classifies(self) else (K,),
         }
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            shape = (0,) if shape == () else shape
-            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
-            if not np.isfinite(array).all():
-                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")
-        if not (self.variances_ > 0).all():
-            raise ModelFileError(f"{type(self).__name__}: variances_ must be positive.")
 
 
-def _to_columns(weights: Array, shift: Array, scale: Array) -> tuple[Array, Array]:
+def _to_columns(weights: AnyArray, shift: AnyArray, scale: AnyArray) -> tuple[AnyArray, AnyArray]:
     coef = weights[..., 1:] / scale
     return np.ascontiguousarray(coef), np.ascontiguousarray(weights[..., 0] - coef @ shift)
 
 
-def _ranges(shift: Array, block: Any) -> tuple[Array, float, float]:
+def _ranges(shift: AnyArray, block: Any) -> tuple[AnyArray, float, float]:
     """Return the largest distance of each column from its mean, and sums of y and y²."""
     w = np.ones(len(block.X)) if block.weight is None else block.weight
     return np.abs(block.X - shift).max(axis=0), float(w @ block.y), float(w @ np.square(block.y, dtype=float))
@@ -391,9 +404,9 @@ _LOG_2PI = float(np.log(2 * np.pi))
 class Experts(NamedTuple):
     """The parameters, in the coordinates x̃ with p = d + 1 entries."""
 
-    gate: Array  #: (K, p) V
-    weights: Array  #: (K, p) w, or (K, C, p) W
-    variances: Array  #: (K,) σ²; empty for logistic experts
+    gate: AnyArray  #: (K, p) V
+    weights: AnyArray  #: (K, p) w, or (K, C, p) W
+    variances: AnyArray  #: (K,) σ²; empty for logistic experts
 
 
 class ExpertSteps:
@@ -412,7 +425,15 @@ class ExpertSteps:
     """
 
     def __init__(
-        self, K: int, n_classes: int, shift: Array, scale: Array, largest: Array, alpha: float, gamma: float, rho: float
+        self,
+        K: int,
+        n_classes: int,
+        shift: AnyArray,
+        scale: AnyArray,
+        largest: AnyArray,
+        alpha: float,
+        gamma: float,
+        rho: float,
     ) -> None:
         self.K = K
         self.C = n_classes
@@ -470,14 +491,14 @@ class ExpertSteps:
             return value - 0.5 * float(squares.sum())
         return value - 0.5 * float(((squares.sum(axis=1) + self.rho) / experts.variances).sum())
 
-    def extend(self, X: Array) -> Array:
+    def extend(self, X: AnyArray) -> AnyArray:
         """Return x̃, (m, p)."""
         out = np.ones((len(X), self.p))
         np.subtract(X, self.shift, out=out[:, 1:])
         out[:, 1:] /= self.scale
         return out
 
-    def log_joint(self, Z: Array, y: Array, experts: Experts) -> Array:
+    def log_joint(self, Z: AnyArray, y: AnyArray, experts: Experts) -> AnyArray:
         """Return log gₖ(x) + log pₖ(y | x) as (K, m)."""
         logs = log_softmax(experts.gate @ Z.T, axis=0)
         if self.C:
@@ -489,7 +510,7 @@ class ExpertSteps:
         variances = experts.variances[:, None]
         return np.asarray(logs - 0.5 * (gap * gap / variances + np.log(variances) + _LOG_2PI))
 
-    def sums(self, Z: Array, y: Array, w: Array, r: Array, experts: Experts) -> tuple[Any, ...]:
+    def sums(self, Z: AnyArray, y: AnyArray, w: AnyArray, r: AnyArray, experts: Experts) -> tuple[Any, ...]:
         """Return what the M-step needs of rows with responsibilities r (K, m)."""
         rw = r * w
         K = self.K
@@ -510,7 +531,7 @@ class ExpertSteps:
         products = np.stack([(Z.T * rw[k]) @ Z for k in range(K)])
         return rw.sum(axis=1), gate_gradient, gate_hessian, products, (rw * gap) @ Z, (rw * gap * gap).sum(axis=1)
 
-    def _newton(self, gradient: Array, hessian: Array, at: Array, penalty: float) -> Array:
+    def _newton(self, gradient: AnyArray, hessian: AnyArray, at: AnyArray, penalty: float) -> AnyArray:
         """Return a step of a softmax regression that raises its log-likelihood less ½·penalty·‖slopes‖²."""
         C, p = at.shape
         H = hessian.transpose(0, 2, 1, 3).reshape(C * p, C * p) + penalty * np.diag(np.tile(self.penalised, C))
@@ -519,7 +540,7 @@ class ExpertSteps:
         return np.asarray(step * (np.log1p(reach) / reach if reach > 1e-12 else 1.0))
 
 
-def curvature(Z: Array, P: Array, w: Array) -> Array:
+def curvature(Z: AnyArray, P: AnyArray, w: AnyArray) -> AnyArray:
     """Return Σᵢ wᵢ (diag(P) − PPᵀ)ᵢ ⊗ x̃x̃ᵀ as (C, C, p, p), of probabilities P (C, m)."""
     C = len(P)
     p = Z.shape[1]
@@ -531,7 +552,7 @@ def curvature(Z: Array, P: Array, w: Array) -> Array:
     return out
 
 
-def solve_symmetric(H: Array, g: Array) -> Array:
+def solve_symmetric(H: AnyArray, g: AnyArray) -> AnyArray:
     """Return the least solution of Hs = g, H positive semi-definite: directions in which H vanishes are left alone."""
     values, vectors = np.linalg.eigh(H)
     keep = values > 1e-12 * max(values[-1], 1e-300)

@@ -24,14 +24,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
-from ..probability.multivariate_normal import MultivariateNormal
-from ..probability.normal import Normal
+from ..core import AnyArray, DataError, ParameterError
+from ..probability import MultivariateNormal, Normal
 from .normals import Mixture, NormalMixture, Prior, normalise, restrict
-
-Array = NDArray[Any]
 
 _CHUNK_ROWS = 2048  # rows of which all outer products are held at a time
 _LOSSLESS = 1e4  # rounding of ⟨η, t⟩ then stays below 1e-11
@@ -42,7 +38,7 @@ _FAR = 40.0  # stands for an infinite natural parameter, such as the logit of ze
 class Members(NamedTuple):
     """The parameters."""
 
-    weights: Array  #: (K,) π
+    weights: AnyArray  #: (K,) π
     densities: Any  #: members of the family: a batch (K, d), or (K,) of vectors or matrices
 
 
@@ -101,7 +97,7 @@ class FamilyMixture:
         n = counts + self.rows
         shape = (-1,) + (1,) * (sums.ndim - 1)
         mean = (sums + self.rows * self.centre.mean_statistic) / np.where(n > 0, n, 1.0).reshape(shape)
-        if not (n > 0).all():  # nothing is known of a component without rows: it stays
+        if not (n > 0).all():  # a component without rows keeps its parameters
             mean = np.where((n > 0).reshape(shape), mean, mixture.densities.mean_statistic)
         return Members(self._weights(counts), self.family.from_mean_statistic(mean, **self.known))
 
@@ -118,7 +114,7 @@ class FamilyMixture:
         change = np.log(np.where(shares > 0, stepped.weights, 1.0) / np.where(shares > 0, mixture.weights, 1.0))
         return float(n @ divergence + shares @ change)
 
-    def start(self, X: Array, r: Array) -> Members:
+    def start(self, X: AnyArray, r: AnyArray) -> Members:
         """Return a mixture near the means of t(x) under weighted responsibilities r (n, K).
 
         A tenth of each comes from the whole table, so that no row is impossible and no member degenerate.
@@ -131,18 +127,18 @@ class FamilyMixture:
         mean = np.where((counts > 0).reshape(shape), sums / np.where(counts > 0, counts, 1.0).reshape(shape), tau)
         return Members(self._weights(counts + 1e-3 * counts.sum()), self._from_mean(share * mean + (1 - share) * tau))
 
-    def statistic(self, X: Array) -> Array:
+    def statistic(self, X: AnyArray) -> AnyArray:
         """Return t(x): (m, d, S) of numbers, (m, S) of vectors and matrices."""
         return np.asarray(self.example.sufficient_statistic(as_events(self.family, X)))
 
-    def pack(self, mixture: Members) -> Array:
+    def pack(self, mixture: Members) -> AnyArray:
         """Return logarithms of the weights and natural parameters, in units of the spread of t(x), as one vector."""
         with np.errstate(divide="ignore"):
             logits = np.log(mixture.weights)
         eta = self._natural(mixture) * self.spread
         return np.nan_to_num(np.concatenate([logits, eta.ravel()]), neginf=-_FAR, posinf=_FAR)
 
-    def unpack(self, z: Array) -> Members | None:
+    def unpack(self, z: AnyArray) -> Members | None:
         """Return the mixture that a vector stands for, or None."""
         weights = np.exp(z[: self.K] - z[: self.K].max())
         eta = z[self.K :].reshape(self.K, *self._centre_statistic().shape) / self.spread
@@ -154,14 +150,14 @@ class FamilyMixture:
         sound = all(np.isfinite(each).all() for each in members.parameters.values())
         return Members(weights / weights.sum(), members) if sound and np.isfinite(weights).all() else None
 
-    def gradient(self, statistics: tuple[Any, ...], mixture: Members) -> Array:
+    def gradient(self, statistics: tuple[Any, ...], mixture: Members) -> AnyArray:
         """Return the gradient of the objective at `pack(mixture)`: T − N E[t], by Fisher's identity."""
         counts = statistics[0]
         shares = counts + self.alpha - 1
         of_logits = shares - mixture.weights * shares.sum()
         return np.concatenate([of_logits, (self._excess(statistics, mixture) / self.spread).ravel()])
 
-    def _excess(self, statistics: tuple[Any, ...], mixture: Members) -> Array:
+    def _excess(self, statistics: tuple[Any, ...], mixture: Members) -> AnyArray:
         """Return T + κτ − (N + κ)E[t]."""
         counts, sums = statistics
         n = (counts + self.rows).reshape((-1,) + (1,) * (sums.ndim - 1))
@@ -169,7 +165,7 @@ class FamilyMixture:
             sums + self.rows * self.centre.mean_statistic - n * np.asarray(mixture.densities.mean_statistic)
         )
 
-    def _linear_form(self, mixture: Members) -> tuple[Array, Array] | None:
+    def _linear_form(self, mixture: Members) -> tuple[AnyArray, AnyArray] | None:
         """Return η (K, p) and log πₖ − A(ηₖ), or None where ⟨η, t(x)⟩ would lose the digits that the rest cancels."""
         with np.errstate(divide="ignore", invalid="ignore"):
             eta = np.asarray(mixture.densities.natural_parameter).reshape(self.K, -1)
@@ -180,31 +176,31 @@ class FamilyMixture:
             return None
         return np.maximum(eta, _IMPOSSIBLE), constant  # zero times minus infinity would be no number
 
-    def _log_base(self, X: Array) -> Array:
+    def _log_base(self, X: AnyArray) -> AnyArray:
         values = np.asarray(self.example.log_base_measure(as_events(self.family, X)))
         return values if values.ndim == 1 else np.asarray(values.sum(axis=1))
 
-    def _weights(self, counts: Array) -> Array:
+    def _weights(self, counts: AnyArray) -> AnyArray:
         weights = np.maximum(counts + self.alpha - 1, 0.0)
         return np.asarray(weights / weights.sum())
 
-    def _centre_statistic(self) -> Array:
+    def _centre_statistic(self) -> AnyArray:
         return np.asarray(self.centre.mean_statistic)
 
-    def _natural(self, mixture: Members) -> Array:
+    def _natural(self, mixture: Members) -> AnyArray:
         return np.asarray(mixture.densities.natural_parameter)
 
-    def _from_mean(self, mean: Array) -> Any:
+    def _from_mean(self, mean: AnyArray) -> Any:
         return self.family.from_mean_statistic(mean, **self.known)
 
-    def _from_natural(self, eta: Array) -> Any:
+    def _from_natural(self, eta: AnyArray) -> Any:
         return self.family.from_natural_parameter(eta, **self.known)
 
 
 class NormalFamily(FamilyMixture):
     """`Normal` and `MultivariateNormal`: sums about the last means; t(x) and η are those of standardised rows."""
 
-    def __init__(self, example: Any, K: int, mean: Array, cov: Array, rows: float, alpha: float) -> None:
+    def __init__(self, example: Any, K: int, mean: AnyArray, cov: AnyArray, rows: float, alpha: float) -> None:
         self.vector = isinstance(example, MultivariateNormal)
         self.shift = mean
         self.scale = np.sqrt(np.diag(cov))
@@ -227,7 +223,7 @@ class NormalFamily(FamilyMixture):
         weights, means, cov = self.steps.maximisation(statistics, self._as_normals(mixture))
         return Members(weights, self.family(means, cov if self.vector else np.sqrt(cov)))
 
-    def statistic(self, X: Array) -> Array:
+    def statistic(self, X: AnyArray) -> AnyArray:
         """Return t of the standardised rows."""
         return np.asarray(self.example.sufficient_statistic((X - self.shift) / self.scale))
 
@@ -247,7 +243,7 @@ class NormalFamily(FamilyMixture):
             return self.family(mean, member.cov * np.outer(self.scale, self.scale))
         return self.family(mean, member.std * self.scale)
 
-    def _excess(self, statistics: tuple[Any, ...], mixture: Members) -> Array:
+    def _excess(self, statistics: tuple[Any, ...], mixture: Members) -> AnyArray:
         counts, first, second = statistics
         standard = self._standard(mixture.densities)
         first = first / self.scale
@@ -263,20 +259,20 @@ class NormalFamily(FamilyMixture):
             found = np.stack([first, second], axis=-1)
         return np.asarray(found + self.rows * (self._centre_statistic() - standard.mean_statistic))
 
-    def _centre_statistic(self) -> Array:
+    def _centre_statistic(self) -> AnyArray:
         return np.asarray(self._standard(self.centre).mean_statistic)
 
-    def _natural(self, mixture: Members) -> Array:
+    def _natural(self, mixture: Members) -> AnyArray:
         return np.asarray(self._standard(mixture.densities).natural_parameter)
 
-    def _from_mean(self, mean: Array) -> Any:
+    def _from_mean(self, mean: AnyArray) -> Any:
         return self._unstandard(self.family.from_mean_statistic(mean))
 
-    def _from_natural(self, eta: Array) -> Any:
+    def _from_natural(self, eta: AnyArray) -> Any:
         return self._unstandard(self.family.from_natural_parameter(eta))
 
 
-def log_joint(mixture: Members, X: Array) -> Array:
+def log_joint(mixture: Members, X: AnyArray) -> AnyArray:
     """Return log πₖ + log pₖ(x) as (K, m)."""
     density = mixture.densities
     K = len(mixture.weights)
@@ -289,7 +285,7 @@ def log_joint(mixture: Members, X: Array) -> Array:
     return out
 
 
-def as_events(family: type[Any], X: Array) -> Array:
+def as_events(family: type[Any], X: AnyArray) -> AnyArray:
     """Return rows as draws of a family: numbers and vectors as they are, matrices unfolded row by row."""
     X = np.asarray(X, dtype=np.float64)
     if family._event_rank < 2:
@@ -298,7 +294,7 @@ def as_events(family: type[Any], X: Array) -> Array:
     return X.reshape(len(X), size, size)
 
 
-def chunks(block: Any) -> Iterator[tuple[Array, Array, Array | None]]:
+def chunks(block: Any) -> Iterator[tuple[AnyArray, AnyArray, AnyArray | None]]:
     """Yield some rows of a block at a time, with their weights and known components."""
     w = np.ones(len(block.X)) if block.weight is None else block.weight
     for start in range(0, len(block.X), _CHUNK_ROWS):

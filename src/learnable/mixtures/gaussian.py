@@ -15,13 +15,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, optional, param, tags
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate
-from ..data.blocks import Blocks, Part, map_reduce
-from ..data.door import Table, door, read_features
+from ..core import (
+    AnyArray,
+    ArrayLike,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    fitted,
+    is_array,
+    law,
+    optional,
+    param,
+    tags,
+)
+from ..data import Blocks, Part, Table, door, map_reduce, read_features
 from ..meta.splits import as_generator
 from ..solvers.em import em_in_time
 from .base import InformationCriteria, MixtureBase, precisions_of
@@ -36,8 +47,6 @@ from .starts import (
     seconds_left,
     start_mixture,
 )
-
-Array = NDArray[Any]
 
 KINDS = ("full", "tied", "diag", "spherical")
 
@@ -112,6 +121,9 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
         "check for degenerate data"
     )
+    weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", kind="f8", low=0.0, high=1.0)
+    means_: AnyArray = fitted("(n_components, n_features)", "μ.", kind="f8")
+    _sizes = ("n_components",)
     _tags = tags(allow_nan=True)
 
     def _fit(self, table: Table, run: Any) -> Certificate:
@@ -158,7 +170,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         rise = max(found.rise, 0.0) / problem.weight
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
 
-    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
+    def _draw(self, counts: AnyArray, rng: np.random.Generator) -> AnyArray:
         labels = np.repeat(np.arange(self.n_components), counts)
         factors = [np.linalg.cholesky(_matrix(self, k)) for k in range(self.n_components)]
         noise = rng.standard_normal((len(labels), self.means_.shape[1]))
@@ -170,7 +182,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         of_covariances = {"full": K * d * (d + 1) // 2, "tied": d * (d + 1) // 2, "diag": K * d, "spherical": K}
         return of_covariances[self.covariance_type] + K * d + K - 1
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: Any) -> AnyArray:
         X = read_features(self, X, sparse=False, missing=True)
         mixture = self._mixture()
         density = Density(self.covariance_type, mixture)
@@ -206,19 +218,17 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
         self.precisions_, self.precisions_cholesky_ = found
 
-    def _check_loaded(self) -> None:
-        K = self.n_components
-        d = self.n_features_in_
-        shapes = {"weights_": (K,), "means_": (K, d), "covariances_": covariances_of(self.covariance_type, K, d)}
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
-            if not np.isfinite(array).all():
-                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")
+    _laws = (
+        law(
+            "{owner}: covariances_ must be a finite float64 array of the shape of {model.covariance_type}",
+            lambda m: is_array(
+                m.covariances_, covariances_of(m.covariance_type, m.n_components, m.n_features_in_), finite=True
+            ),
+        ),
+    )
 
 
-def _matrix(model: GaussianMixture, k: int) -> Array:
+def _matrix(model: GaussianMixture, k: int) -> AnyArray:
     d = model.means_.shape[1]
     if model.covariance_type in ("full", "tied"):
         return np.asarray(model.covariances_[k] if model.covariance_type == "full" else model.covariances_)

@@ -21,29 +21,32 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.declare import (
+from ..core import (
     FLOATS,
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
+    AnyArray,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    LostRowsError,
     Matches,
     Number,
     Options,
+    ParameterError,
     fitted,
+    law,
     param,
     tags,
 )
-from ..core.errors import DataError, LostRowsError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator
-from ..data.blocks import Blocks, Part, map_reduce
-from ..data.door import Table, door, read_features
+from ..data import Blocks, Part, Table, door, map_reduce, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
 from ..solvers.em import EMResult, em
@@ -62,9 +65,6 @@ from .narration import VERBOSE, LloydNarrator
 from .oversampling import oversampled_start
 from .spaces import Space, directions_of_rows, rounding_of_inertia, space_of, whitening_of
 from .starts import check_enough_rows, random_rows, sample_rows
-
-Array = NDArray[Any]
-
 
 # What models with centres share: the nearest centre of a row, distances to all of them, and where a search starts.
 
@@ -100,8 +100,9 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     metric = "euclidean"
     _random_restarts: ClassVar[int]  #: what n_init="auto" means for random starts
 
-    cluster_centers_: Array = fitted("(n_clusters, n_features)", "The centres.")
-    labels_: Array = fitted("(n_samples,)", "Nearest centre of each row.", kind="i")
+    cluster_centers_: AnyArray = fitted("(n_clusters, n_features)", "The centres.")
+    labels_: AnyArray = fitted("(n_samples,)", "Nearest centre of each row.", kind="i", optional=True)
+    _sizes = ("n_clusters",)
     _tags = tags(sparse=True, preserves_dtype=FLOATS)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -122,7 +123,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             self.labels_ = np.where(labels < 0, np.asarray(self.predict(X)), labels)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> AnyArray:
         """Fit, and return the nearest centre of each row."""
         return self.fit(X, y, sample_weight).labels_
 
@@ -131,12 +132,12 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         return self.fit(X, y, sample_weight).transform(X)
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the number of the nearest centre of each row."""
         return self._nearest(X)[0]
 
     @rowwise
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> AnyArray:
         """Return the distances to all centres, (n_samples, n_clusters); with "cosine" 1 − cos."""
         Z = self._to_space(read_features(self, X))
         centres = self._centres()
@@ -153,7 +154,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         squares = self._nearest(X)[1]
         return -float(squares.sum() if sample_weight is None else squares @ np.asarray(sample_weight, dtype=float))
 
-    def _nearest(self, X: Any) -> tuple[Array, Array]:
+    def _nearest(self, X: Any) -> tuple[AnyArray, AnyArray]:
         Z = self._to_space(read_features(self, X))
         centres = self._centres()
         labels = np.empty(Z.shape[0], np.int32)
@@ -166,7 +167,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
         map_reduce(Blocks([Part(Z)]), work, nothing, n_jobs=self.n_jobs)
         return labels, squares
 
-    def _centres(self) -> Array:
+    def _centres(self) -> AnyArray:
         return np.asarray(self._to_space(np.asarray(self.cluster_centers_, dtype=np.float64)))
 
     def _to_space(self, X: Any) -> Any:
@@ -188,7 +189,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             )
         return 1
 
-    def _start(self, space: Space, rng: np.random.Generator, stop: Callable[[], bool], rows: Any = None) -> Array:
+    def _start(self, space: Space, rng: np.random.Generator, stop: Callable[[], bool], rows: Any = None) -> AnyArray:
         """Return K centres to start from, in the coordinates of `space`; drawn from `rows` (X, weight) if given."""
         owner = type(self).__name__
         K = self.n_clusters
@@ -220,7 +221,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             raise ParameterError(f"{owner}: init must be finite and of shape ({K}, {d}); got NaN or infinity.")
         return centres if callable(self.init) else np.ascontiguousarray(self._to_space(centres) * space.unit)
 
-    def _set_labels(self, labels: Array, table: Table) -> None:
+    def _set_labels(self, labels: AnyArray, table: Table) -> None:
         n_distinct = len(np.unique(labels))
         if n_distinct < self.n_clusters:
             warnings.warn(
@@ -235,22 +236,22 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             labels[table.kept] = of_kept
         self.labels_ = labels
 
-    def _check_loaded(self) -> None:
-        centres = getattr(self, "cluster_centers_", None)
-        if not isinstance(centres, np.ndarray) or centres.shape != (self.n_clusters, self.n_features_in_):
-            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must have a row for each cluster.")
-        if centres.dtype not in (np.float64, np.float32) or not np.isfinite(centres).all():
-            raise ModelFileError(f"{type(self).__name__}: cluster_centers_ must be finite floating-point numbers.")
+    _laws = (
+        law(
+            "{owner}: cluster_centers_ must be float64 or float32",
+            lambda model: model.cluster_centers_.dtype in (np.float64, np.float32),
+        ),
+    )
 
 
-def _labels(centres: Array, block: Any) -> tuple[list[Array], float, float]:
+def _labels(centres: AnyArray, block: Any) -> tuple[list[AnyArray], float, float]:
     """Return labels of a block's rows, their inertia, and what rounding may leave of it."""
     labels, squares = nearest_centres(block.X, centres)
     weight = np.ones(len(labels)) if block.weight is None else block.weight
     return [labels], float(squares @ weight), rounding_of_inertia(block.X, labels, weight, centres)
 
 
-def _chain(a: tuple[list[Array], float, float], b: tuple[list[Array], float, float]) -> Any:
+def _chain(a: tuple[list[AnyArray], float, float], b: tuple[list[AnyArray], float, float]) -> Any:
     a[0].extend(b[0])
     return a[0], a[1] + b[1], a[2] + b[2]
 
@@ -362,17 +363,17 @@ class KMeans(CentreModel):
             return (X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)) @ self.whitening_
         return directions_of_rows(type(self).__name__, X) if self.metric == "cosine" else X
 
-    def _from_space(self, centres: Array) -> Array:
+    def _from_space(self, centres: AnyArray) -> AnyArray:
         if self.metric == "mahalanobis":
             return np.ascontiguousarray(np.linalg.solve(self.whitening_.T, centres.T).T)
         return np.ascontiguousarray(centres)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if self.metric == "mahalanobis":
-            whitening = getattr(self, "whitening_", None)
-            if not isinstance(whitening, np.ndarray) or whitening.shape != (self.n_features_in_,) * 2:
-                raise ModelFileError(f"{type(self).__name__}: whitening_ must be a square matrix.")
+    _laws = (
+        law(
+            "{owner}: whitening_ must be a square matrix",
+            lambda model: model.metric != "mahalanobis" or model.whitening_.shape == (model.n_features_in_,) * 2,
+        ),
+    )
 
 
 def _is_single(X: Any) -> bool:
@@ -382,13 +383,13 @@ def _is_single(X: Any) -> bool:
 class _Summit(NamedTuple):
     """The best of the restarts."""
 
-    result: EMResult[Array]
-    labels: Array
+    result: EMResult[AnyArray]
+    labels: AnyArray
     inertia: float  #: measured at the centres
     rounding: float  #: what rounding of the centres may leave of it
 
 
-def _joined(first: EMResult[Array], second: EMResult[Array]) -> EMResult[Array]:
+def _joined(first: EMResult[AnyArray], second: EMResult[AnyArray]) -> EMResult[AnyArray]:
     """Return the second of two climbs, which went on from where the first ended, with the way of both."""
     history = np.concatenate([first.history[:-1], second.history])
     return second._replace(history=np.maximum.accumulate(history), n_iter=first.n_iter + second.n_iter)
@@ -398,7 +399,7 @@ class _Climber:
     """Lloyd from every start, one after the other.
 
     `BoundedLloyd` is quick, but its inertia is a difference of sums over all rows. Where these are far larger than the
-    inertia (a few far rows, or clusters that are points), plain Lloyd, which measures it, has the last word.
+    inertia (a few far rows, or clusters that are points), plain Lloyd iterations, which measure it, decide.
     """
 
     def __init__(self, space: Space, model: KMeans, run: Any) -> None:
@@ -408,7 +409,7 @@ class _Climber:
         self.spherical = model.metric == "cosine"
         self.narrator = LloydNarrator(model.verbose, space.unit, model.tol * space.variance)
 
-    def climb(self, starts: Iterator[Array]) -> _Summit:
+    def climb(self, starts: Iterator[AnyArray]) -> _Summit:
         """Return the best result that the time allows."""
         space = self.space
         if space.blocks.in_partitions:
@@ -420,7 +421,7 @@ class _Climber:
             space.X, space.weight, space.mean, self.model.n_clusters, self.model.n_jobs, self.spherical
         )
 
-        def ascend(start: Array) -> EMResult[Array]:
+        def ascend(start: AnyArray) -> EMResult[AnyArray]:
             bounded.restart(start)
             return em(bounded, bounded.parts, [start], **self._options(1e-8 * space.scatter))
 
@@ -433,14 +434,14 @@ class _Climber:
         polished = self._plain(best.parameters, max(2, self.model.max_iter - best.n_iter))
         return self._measured(_joined(best, polished))
 
-    def _in_partitions(self, starts: Iterator[Array]) -> _Summit:
+    def _in_partitions(self, starts: Iterator[AnyArray]) -> _Summit:
         """Return the best of climbs whose bounds stay with the rows."""
         space = self.space
         problem = PartLloyd(space, self.model.n_clusters)
         options = self._options(1e-8 * space.scatter)
         remembers = space.blocks.can_remember(problem.bytes_remembered)
 
-        def ascend(start: Array) -> EMResult[Array]:
+        def ascend(start: AnyArray) -> EMResult[AnyArray]:
             problem.begin(remembers)
             return em(problem, problem.blocks, [start], **options)
 
@@ -458,8 +459,8 @@ class _Climber:
         return self._measured(_joined(best, polished))
 
     def _labelled(
-        self, blocks: Any, statistic: Callable[..., Any], found: EMResult[Array]
-    ) -> tuple[Array, float, float]:
+        self, blocks: Any, statistic: Callable[..., Any], found: EMResult[AnyArray]
+    ) -> tuple[AnyArray, float, float]:
         try:
             labels, inertia, rounding = map_reduce(blocks, statistic, _chain, n_jobs=self.model.n_jobs)
         except LostRowsError as error:
@@ -467,21 +468,23 @@ class _Climber:
             raise
         return np.concatenate(labels), inertia, rounding
 
-    def in_single(self, found: EMResult[Array]) -> _Summit:
+    def in_single(self, found: EMResult[AnyArray]) -> _Summit:
         """Return the result with its centres rounded to float32, measured there."""
         unit = self.space.unit
         rounded = (found.parameters / unit).astype(np.float32).astype(np.float64) * unit
         there = self._plain(rounded, 0)
         return self._measured(found._replace(parameters=rounded, bound=there.bound, rise=there.rise))
 
-    def _best(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
+    def _best(self, starts: Iterator[AnyArray], ascend: Callable[[AnyArray], EMResult[AnyArray]]) -> EMResult[AnyArray]:
         """Return the best of the climbs; no further one begins after the time is up."""
         if self.space.X is None and self.model.max_seconds is None:  # one pass over the files serves all
             self.narrator.begin()
             return em(Lloyd(None, self.spherical), self.space.blocks, list(starts), **self._options(0.0))
         return self._one_by_one(starts, ascend)
 
-    def _one_by_one(self, starts: Iterator[Array], ascend: Callable[[Array], EMResult[Array]]) -> EMResult[Array]:
+    def _one_by_one(
+        self, starts: Iterator[AnyArray], ascend: Callable[[AnyArray], EMResult[AnyArray]]
+    ) -> EMResult[AnyArray]:
         self.narrator.begin()
         best = ascend(next(starts))
         while not self.run.should_stop():
@@ -493,11 +496,11 @@ class _Climber:
             best = found if found.bound > best.bound else best
         return best
 
-    def _plain(self, start: Array, max_iter: int | None = None) -> EMResult[Array]:
+    def _plain(self, start: AnyArray, max_iter: int | None = None) -> EMResult[AnyArray]:
         options = self._options(0.0) | ({} if max_iter is None else {"max_iter": max_iter})
         return em(Lloyd(None, self.spherical), self.space.blocks, [start], **options)
 
-    def _measured(self, found: EMResult[Array]) -> _Summit:
+    def _measured(self, found: EMResult[AnyArray]) -> _Summit:
         return _Summit(found, *self._labelled(self.space.blocks, partial(_labels, found.parameters), found))
 
     def _options(self, blur: float) -> dict[str, Any]:
@@ -505,7 +508,7 @@ class _Climber:
         tol = self.model.tol
         space = self.space
 
-        def settled(before: Array, after: Array, rise: float, objective: float) -> bool:
+        def settled(before: AnyArray, after: AnyArray, rise: float, objective: float) -> bool:
             ends = has_settled(before, after, rise, objective, tol, space.variance, blur)
             if ends:
                 self.narrator.settle(before, after)

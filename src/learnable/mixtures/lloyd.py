@@ -24,17 +24,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..core.estimator import never
+from ..core import AnyArray, never
 from ..core.jit import kernel
 from ..data.blocks import Blocks, Part, grid_rows, map_reduce
 from ..neighbors.ranges import scaled_norms
 from ..solvers.em import em
 from ._kernels import RowState, Tile, assign_rows, lower_squares
-
-Array = NDArray[Any]
 
 _FLOAT32 = 2.0**-24  # relative rounding of one operation in float32
 FLOAT64 = 2.0**-53  # and in float64
@@ -58,10 +55,10 @@ _FAR_ROWS = 32  # rows that a source beyond memory offers as new centres
 class Farthest(NamedTuple):
     """The rows farthest from their centres; two of these add to the farthest of both."""
 
-    squares: Array  #: (m,) descending
-    rows: Array  #: (m, d)
-    labels: Array  #: (m,)
-    weights: Array  #: (m,)
+    squares: AnyArray  #: (m,) descending
+    rows: AnyArray  #: (m, d)
+    labels: AnyArray  #: (m,)
+    weights: AnyArray  #: (m,)
 
     def __add__(self, other: Any) -> Farthest:  # type: ignore[override]
         squares = np.concatenate([self.squares, other.squares])
@@ -76,11 +73,11 @@ class Lloyd:
     digits whatever other rows are, and a centre that is the mean already stays where it is.
     """
 
-    def __init__(self, origin: Array | None = None, spherical: bool = False) -> None:
+    def __init__(self, origin: AnyArray | None = None, spherical: bool = False) -> None:
         self.origin = origin
         self.spherical = spherical  # centres have length one
 
-    def expectation(self, block: Any, centres: Array) -> tuple[tuple[Any, ...], float]:
+    def expectation(self, block: Any, centres: AnyArray) -> tuple[tuple[Any, ...], float]:
         """Return weights and sums of the clusters and the farthest rows; and −J."""
         labels, squares = nearest_centres(block.X, centres)
         weight = np.ones(len(labels)) if block.weight is None else block.weight
@@ -96,22 +93,22 @@ class Lloyd:
         rows = block.X[far].toarray() if sp.issparse(block.X) else block.X[far]
         return (counts, sums, Farthest(squares[far], rows, labels[far], weight[far])), -float(weight @ squares)
 
-    def maximisation(self, statistics: tuple[Any, ...], centres: Array) -> Array:
+    def maximisation(self, statistics: tuple[Any, ...], centres: AnyArray) -> AnyArray:
         """Return the means of the clusters; a cluster without rows gets the row farthest from its centre."""
         counts, sums, far = statistics
         means = means_of_clusters(counts, sums, far, self._origins(centres), centres)
         return directions_of(means, centres) if self.spherical else means
 
-    def _origins(self, centres: Array) -> Array:
+    def _origins(self, centres: AnyArray) -> AnyArray:
         """Return the origin of each cluster's sums, or the one of all."""
         return centres if self.origin is None else self.origin
 
-    def log_prior(self, centres: Array) -> float:
+    def log_prior(self, centres: AnyArray) -> float:
         """Return zero: there is no prior."""
         return 0.0
 
 
-def far_rows(block: Any, centres: Array) -> Farthest:
+def far_rows(block: Any, centres: AnyArray) -> Farthest:
     """Return the rows of a block that are farthest from their centres."""
     labels, squares = nearest_centres(block.X, centres)
     far = np.argsort(-squares, kind="stable")[:_FAR_ROWS]
@@ -119,7 +116,7 @@ def far_rows(block: Any, centres: Array) -> Farthest:
     return Farthest(squares[far], block.X[far], labels[far], weight)
 
 
-def cluster(X: Array, K: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def cluster(X: AnyArray, K: int, rng: np.random.Generator) -> tuple[AnyArray, AnyArray]:
     """Return K centres and each row's: one climb from k-means++ over a few thousand rows, where other models start."""
     unit = unit_of(largest_entry(X))
     X = X * unit
@@ -138,7 +135,7 @@ def cluster(X: Array, K: int, rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def has_settled(
-    before: Array, after: Array, rise: float, objective: float, tol: float, variance: float, blur: float = 0.0
+    before: AnyArray, after: AnyArray, rise: float, objective: float, tol: float, variance: float, blur: float = 0.0
 ) -> bool:
     """Tell whether a step ends a climb: scikit-learn's rule for the centres, and no fall of J by more than `tol`.
 
@@ -151,11 +148,13 @@ def has_settled(
     return shift <= tol * variance and -1e-10 * size - blur <= rise <= tol * size
 
 
-def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: Array, centres: Array) -> Array:
+def means_of_clusters(
+    counts: AnyArray, sums: AnyArray, far: Farthest | None, origin: AnyArray, centres: AnyArray
+) -> AnyArray:
     """Return the mean of each cluster; one without rows gets the row farthest from its centre, which leaves its own."""
     counts = counts.copy()
     sums = sums.copy()
-    moved: dict[int, Array] = {}
+    moved: dict[int, AnyArray] = {}
     empty = np.flatnonzero(counts <= 0)
     for number, k in enumerate(empty.tolist() if far is not None else []):
         if far is None or number >= len(far.squares) or not far.squares[number] > 0:
@@ -173,13 +172,13 @@ def means_of_clusters(counts: Array, sums: Array, far: Farthest | None, origin: 
     return np.ascontiguousarray(means)
 
 
-def directions_of(means: Array, centres: Array) -> Array:
+def directions_of(means: AnyArray, centres: AnyArray) -> AnyArray:
     """Return the means at length one: of all such points they have the least Σ‖x − c‖². One at zero stays put."""
     lengths = np.linalg.norm(means, axis=1, keepdims=True)
     return np.where(lengths > 1e-12, means / np.where(lengths > 1e-12, lengths, 1.0), centres)
 
 
-def nearest_centres(X: Any, centres: Array) -> tuple[Array, Array]:
+def nearest_centres(X: Any, centres: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return each row's nearest centre, the lowest number among equals, and the squared distance to it."""
     largest = max(largest_entry(X), largest_entry(centres))
     if largest > _LARGEST:
@@ -193,7 +192,7 @@ def nearest_centres(X: Any, centres: Array) -> tuple[Array, Array]:
     return labels, squares
 
 
-def measured_centres(X: Any, centres: Array) -> tuple[Array, Array]:
+def measured_centres(X: Any, centres: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the same from distances that neither overflow nor underflow; all of them are measured."""
     distances = _measured_distances(X, centres)
     labels = distances.argmin(axis=1).astype(np.int32)
@@ -201,7 +200,7 @@ def measured_centres(X: Any, centres: Array) -> tuple[Array, Array]:
         return labels, distances[np.arange(len(labels)), labels] ** 2
 
 
-def _nearest_of_sparse(X: Any, centres: Array) -> tuple[Array, Array]:
+def _nearest_of_sparse(X: Any, centres: AnyArray) -> tuple[AnyArray, AnyArray]:
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     lengths = (centres * centres).sum(axis=1)
     gaps = lengths - 2 * (X @ centres.T)
@@ -214,7 +213,7 @@ def _nearest_of_sparse(X: Any, centres: Array) -> tuple[Array, Array]:
     return labels, np.maximum(found, 0.0)
 
 
-def _nearest_of_dense(X: Array, centres: Array) -> tuple[Array, Array]:
+def _nearest_of_dense(X: AnyArray, centres: AnyArray) -> tuple[AnyArray, AnyArray]:
     n = X.shape[0]
     K, d = centres.shape
     if n * K <= _FEW_DISTANCES:
@@ -246,7 +245,7 @@ def _nearest_of_dense(X: Array, centres: Array) -> tuple[Array, Array]:
     return labels, bounds[0] ** 2
 
 
-def distances_to(X: Any, centres: Array) -> Array:
+def distances_to(X: Any, centres: AnyArray) -> AnyArray:
     """Return all distances, measured from the coordinates."""
     rows = X.toarray() if sp.issparse(X) else X
     distances = np.asarray(cdist(rows, centres))
@@ -256,7 +255,7 @@ def distances_to(X: Any, centres: Array) -> Array:
     return distances
 
 
-def _measured_distances(X: Any, centres: Array) -> Array:
+def _measured_distances(X: Any, centres: AnyArray) -> AnyArray:
     """Return all distances in the whole range of float64."""
     distances = np.empty((X.shape[0], len(centres)))
     step = max(1, TILE // X.shape[1])
@@ -275,7 +274,7 @@ def largest_entry(X: Any) -> float:
     return float(max(values.max(), -values.min())) if values.size else 0.0
 
 
-def extend_centres(centres: Array, origin: Array, unit: float) -> tuple[Array, Array]:
+def extend_centres(centres: AnyArray, origin: AnyArray, unit: float) -> tuple[AnyArray, AnyArray]:
     """Return the extended centres in float32, and their squared lengths in units of 1/unit."""
     K, d = centres.shape
     shifted = (centres - origin) * unit
@@ -297,7 +296,7 @@ def unit_of(radius: float) -> float:
     return float(2.0 ** -np.frexp(radius)[1]) if 0 < radius < np.inf else 1.0
 
 
-def tile_of(scores: Array, names: Array, margin: Array, unit: float) -> Tile:
+def tile_of(scores: AnyArray, names: AnyArray, margin: AnyArray, unit: float) -> Tile:
     """Return scores of rows and centres with what a comparison of them needs."""
     level = np.empty(1, np.float32)
     return Tile(scores.view(np.int32), names, margin, unit, level, level.view(np.int32))
@@ -309,7 +308,9 @@ def nothing(a: None, b: None) -> None:
 
 
 @kernel
-def sum_rows(X: Array, labels: Array, weight: Array, origins: Array, counts: Array, sums: Array) -> None:
+def sum_rows(
+    X: AnyArray, labels: AnyArray, weight: AnyArray, origins: AnyArray, counts: AnyArray, sums: AnyArray
+) -> None:
     """Add up the rows of each cluster, less its origin, (K, d). OUT counts (K,), sums (K, d)."""
     for i in range(labels.size):
         k = labels[i]
@@ -319,7 +320,7 @@ def sum_rows(X: Array, labels: Array, weight: Array, origins: Array, counts: Arr
             sums[k, j] += w * (X[i, j] - origins[k, j])
 
 
-def sums_of_clusters(X: Any, labels: Array, weight: Array, origins: Array) -> tuple[Array, Array]:
+def sums_of_clusters(X: Any, labels: AnyArray, weight: AnyArray, origins: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return weight and sum of each cluster's rows, less its origin."""
     K = len(origins)
     n = len(labels)
@@ -344,11 +345,11 @@ def plus_plus(
     X: Any,
     K: int,
     rng: np.random.Generator,
-    weight: Array | None = None,
+    weight: AnyArray | None = None,
     n_jobs: int | None = None,
     trials: int = 0,
     stop: Callable[[], bool] = never,
-) -> tuple[Array, Array]:
+) -> tuple[AnyArray, AnyArray]:
     """Draw K centres by k-means++; return them (dense) and their row numbers.
 
     Parameters
@@ -391,20 +392,22 @@ def plus_plus(
     return rows_of(X, chosen), chosen
 
 
-def rows_of(X: Any, rows: Array) -> Array:
+def rows_of(X: Any, rows: AnyArray) -> AnyArray:
     """Return some rows as a dense float64 array."""
     taken = X[rows]
     return np.array(taken.toarray() if sp.issparse(taken) else taken, dtype=np.float64)
 
 
-def _draw(mass: Array, rng: np.random.Generator, size: int) -> Array:
+def _draw(mass: AnyArray, rng: np.random.Generator, size: int) -> AnyArray:
     """Return positions, each with probability proportional to its mass."""
     ends = np.cumsum(mass)
     drawn = np.searchsorted(ends, rng.random(size) * ends[-1], side="right")
     return np.minimum(drawn, np.flatnonzero(mass > 0)[-1])
 
 
-def _lower_dense(X: Array, candidates: Array, closest: Array, weight: Array, n_jobs: int | None) -> tuple[Array, Array]:
+def _lower_dense(
+    X: AnyArray, candidates: AnyArray, closest: AnyArray, weight: AnyArray, n_jobs: int | None
+) -> tuple[AnyArray, AnyArray]:
     n = X.shape[0]
     C = np.array(X[candidates], dtype=np.float64)
     if n <= _FEW_ROWS:
@@ -414,7 +417,7 @@ def _lower_dense(X: Array, candidates: Array, closest: Array, weight: Array, n_j
     tried = np.empty((len(C), n))
     parts = [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
-    def work(part: slice) -> Array:
+    def work(part: slice) -> AnyArray:
         trials = np.empty((len(C), part.stop - part.start))
         potentials = np.empty(len(C))
         lower_squares(X[part], C, closest[part], weight[part], trials, potentials)
@@ -424,7 +427,9 @@ def _lower_dense(X: Array, candidates: Array, closest: Array, weight: Array, n_j
     return tried, map_reduce(parts, work, np.add, n_jobs=n_jobs)
 
 
-def _lower_sparse(X: Any, candidates: Array, closest: Array, weight: Array, n_jobs: int | None) -> tuple[Array, Array]:
+def _lower_sparse(
+    X: Any, candidates: AnyArray, closest: AnyArray, weight: AnyArray, n_jobs: int | None
+) -> tuple[AnyArray, AnyArray]:
     squares = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
     products = (X[candidates] @ X.T).toarray()
     tried = np.maximum(squares[candidates][:, None] + squares - 2 * products, 0.0)

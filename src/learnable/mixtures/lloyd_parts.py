@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray, NDArray
 from ..core.jit import ieee_kernel
 from ..data.blocks import Block, map_reduce
 from ..data.memory import part_memory
@@ -30,7 +30,6 @@ from .bounded import BoundedLloyd
 from .lloyd import Farthest, far_rows, means_of_clusters
 from .spaces import Space
 
-Array = NDArray[Any]
 Limbs = NDArray[np.int64]
 
 _HIGH_BITS = 29  # of a row's number; fewer where so many rows would overflow 63 bits
@@ -41,7 +40,14 @@ _ROW_BYTES = 48
 
 @ieee_kernel
 def move_rows(
-    X: Array, before: Array, after: Array, weight: Array, origin: Array, scale: float, of_weight: float, limbs: Array
+    X: AnyArray,
+    before: AnyArray,
+    after: AnyArray,
+    weight: AnyArray,
+    origin: AnyArray,
+    scale: float,
+    of_weight: float,
+    limbs: AnyArray,
 ) -> None:
     """Take rows out of the sums of one cluster and add them to those of another.
 
@@ -73,7 +79,7 @@ def move_rows(
 class _Held:
     """What is known of the rows of a partition."""
 
-    def __init__(self, block: Block, origin: Array, K: int, centres: Array) -> None:
+    def __init__(self, block: Block, origin: AnyArray, K: int, centres: AnyArray) -> None:
         self.bounded = BoundedLloyd(block.X, block.weight, origin, K, n_jobs=1)
         self.bounded.restart(centres)
         self.labels = np.full(block.X.shape[0], -1, np.int32)  # those that the sums are about
@@ -114,7 +120,7 @@ class PartLloyd:
         """Travel to another process without the rows."""
         return self.__dict__ | {"blocks": None}
 
-    def expectation(self, block: Block, centres: Array) -> tuple[tuple[Any, ...], float]:
+    def expectation(self, block: Block, centres: AnyArray) -> tuple[tuple[Any, ...], float]:
         """Return the sums of the clusters in halves, and −J."""
         held = self._at(block, centres)
         counts, sums = self._read(held.limbs)
@@ -122,7 +128,7 @@ class PartLloyd:
         inertia = held.scatter - 2 * float(np.vdot(shifted, sums)) + float(counts @ (shifted * shifted).sum(axis=1))
         return (held.limbs.copy(),), -inertia
 
-    def maximisation(self, statistics: tuple[Any, ...], centres: Array) -> Array:
+    def maximisation(self, statistics: tuple[Any, ...], centres: AnyArray) -> AnyArray:
         """Return the means of the clusters; one without rows gets the row farthest from its centre."""
         counts, sums = self._read(statistics[0])
         far = None
@@ -130,18 +136,18 @@ class PartLloyd:
             far = map_reduce(self.blocks, partial(_far_of, centres), _add)
         return means_of_clusters(counts, sums, far, self.origin, centres)
 
-    def log_prior(self, centres: Array) -> float:
+    def log_prior(self, centres: AnyArray) -> float:
         """Return zero: there is no prior."""
         return 0.0
 
-    def labelled(self, block: Block, centres: Array) -> tuple[list[Array], float, float]:
+    def labelled(self, block: Block, centres: AnyArray) -> tuple[list[AnyArray], float, float]:
         """Return labels of a partition's rows and their inertia, measured; rounding leaves nothing of note here."""
         labels = self._at(block, centres).labels.copy()
         squares = np.empty(len(labels))
         squares_to_own(block.X, centres, labels, squares)
         return [labels], float(squares.sum() if block.weight is None else squares @ block.weight), 0.0
 
-    def _at(self, block: Block, centres: Array) -> _Held:
+    def _at(self, block: Block, centres: AnyArray) -> _Held:
         """Give the rows of a partition their nearest centres."""
         held = self._held(block, centres)
         bounded = held.bounded
@@ -155,7 +161,7 @@ class PartLloyd:
         held.labels[:] = bounded.labels
         return held
 
-    def _held(self, block: Block, centres: Array) -> _Held:
+    def _held(self, block: Block, centres: AnyArray) -> _Held:
         memory = part_memory() if self.name is not None else None
         if memory is None:
             return _Held(block, self.origin, self.K, centres)
@@ -168,7 +174,7 @@ class PartLloyd:
         held: _Held = climb[block.start]
         return held
 
-    def _read(self, limbs: Limbs) -> tuple[Array, Array]:
+    def _read(self, limbs: Limbs) -> tuple[AnyArray, AnyArray]:
         """Return the weights and the sums that the halves stand for."""
         values = limbs[:, 0] + limbs[:, 1] * (1.0 / _LOW)
         return values[:, -1] / self.of_weight, values[:, :-1] / self.scale
@@ -179,7 +185,7 @@ def _scale_below(top: float, bits: int) -> float:
     return math.ldexp(1.0, bits - math.frexp(top)[1]) if top > 0 else 1.0
 
 
-def _far_of(centres: Array, block: Block) -> Farthest:
+def _far_of(centres: AnyArray, block: Block) -> Farthest:
     return far_rows(block, centres)
 
 

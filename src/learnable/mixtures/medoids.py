@@ -19,20 +19,32 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, RANDOM_STATE, TOLERANCE, Matches, Number, Options, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator
-from ..data.blocks import map_reduce
-from ..data.door import Table, door, read_features
+from ..core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    TOLERANCE,
+    AnyArray,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    Number,
+    Options,
+    ParameterError,
+    is_array,
+    law,
+    param,
+    tags,
+)
+from ..data import Table, door, map_reduce, read_features
 from ..meta.splits import as_generator
 from ._kernels import Seats, seat_rows, try_candidates, weigh_candidate
 from .starts import check_enough_rows
-
-Array = NDArray[Any]
 
 _ALIKE = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
 _METRICS = (
@@ -126,7 +138,7 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
         self._set_medoids(best, table)
         return Certificate("ascent", best.fall, self.tol, n_iter=self.n_iter_)
 
-    def _rows(self, table: Table) -> Array:
+    def _rows(self, table: Table) -> AnyArray:
         owner = type(self).__name__
         X = np.asarray(table.X, dtype=np.float64)
         if self.metric != "precomputed":
@@ -139,7 +151,7 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
             raise DataError(f"{owner}: distances must not be negative; got {X.min():.3g}.")
         return np.ascontiguousarray(X)
 
-    def _start(self, distances: Distances, weight: Array, table: Table, rng: np.random.Generator) -> Array:
+    def _start(self, distances: Distances, weight: AnyArray, table: Table, rng: np.random.Generator) -> AnyArray:
         owner = type(self).__name__
         K = self.n_clusters
         n = len(weight)
@@ -189,7 +201,7 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
             self.labels_ = np.where(self.labels_ < 0, np.asarray(self.predict(X)), self.labels_)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> AnyArray:
         """Fit, and return the nearest medoid of each row."""
         return np.asarray(self.fit(X, y, sample_weight).labels_)
 
@@ -197,69 +209,77 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
         """Fit, and return the distances of each row to all medoids."""
         return self.fit(X, y, sample_weight).transform(X)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the number of the nearest medoid of each row."""
         return self._to_medoids(X).argmin(axis=1).astype(np.int32)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Any) -> AnyArray:
         """Return the distances to all medoids, (n_samples, n_clusters)."""
         return self._to_medoids(X)
 
-    def _to_medoids(self, X: Any) -> Array:
+    def _to_medoids(self, X: Any) -> AnyArray:
         rows = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)
         if self.metric == "precomputed":
             return np.ascontiguousarray(rows[:, self.medoid_indices_])
         return measure(rows, self.cluster_centers_, self.metric, type(self).__name__)
 
-    def _check_loaded(self) -> None:
-        medoids = getattr(self, "medoid_indices_", None)
-        owner = type(self).__name__
-        if not isinstance(medoids, np.ndarray) or medoids.shape != (self.n_clusters,) or medoids.dtype.kind != "i":
-            raise ModelFileError(f"{owner}: medoid_indices_ must be a row number for each cluster.")
-        if self.metric == "precomputed":
-            if medoids.min() < 0 or medoids.max() >= self.n_features_in_:
-                raise ModelFileError(f"{owner}: medoid_indices_ must lie between 0 and {self.n_features_in_ - 1}.")
-            return
-        centres = getattr(self, "cluster_centers_", None)
-        if not isinstance(centres, np.ndarray) or centres.shape != (self.n_clusters, self.n_features_in_):
-            raise ModelFileError(f"{owner}: cluster_centers_ must have a row for each cluster.")
-        if centres.dtype != np.float64 or not np.isfinite(centres).all():
-            raise ModelFileError(f"{owner}: cluster_centers_ must be finite float64 numbers.")
+    _laws = (
+        law(
+            "{owner}: medoid_indices_ must be a row number for each cluster",
+            lambda model: (
+                model.medoid_indices_.shape == (model.n_clusters,) and model.medoid_indices_.dtype.kind == "i"
+            ),
+        ),
+        law(
+            "{owner}: medoid_indices_ must lie between 0 and the number of rows",
+            lambda model: (
+                model.metric != "precomputed"
+                or 0 <= model.medoid_indices_.min() <= model.medoid_indices_.max() < model.n_features_in_
+            ),
+        ),
+        law(
+            "{owner}: cluster_centers_ must be finite float64 numbers, a row for each cluster",
+            lambda model: (
+                model.metric == "precomputed"
+                or is_array(model.cluster_centers_, (model.n_clusters, model.n_features_in_), finite=True)
+            ),
+        ),
+    )
 
 
 class Distances:
     """The distances between all rows, kept or computed when they are asked for."""
 
-    def __init__(self, X: Array, metric: Any, n_jobs: int | None = None, owner: str = "KMedoids") -> None:
+    def __init__(self, X: AnyArray, metric: Any, n_jobs: int | None = None, owner: str = "KMedoids") -> None:
         self.X = X
         self.metric = metric
         self.n_jobs = n_jobs
         self.owner = owner
         self.n_rows = len(X)
         self.height = max(1, _PANEL // self.n_rows)
-        self.kept: Array | None = None  # d(xᵢ, xⱼ) in row j: the candidate's
+        self.kept: AnyArray | None = None  # d(xᵢ, xⱼ) in row j: the candidate's
         if isinstance(metric, str) and metric == "precomputed":
             self.kept = np.ascontiguousarray(X.T)
         elif self.n_rows**2 <= _MOST_KEPT:
             self.kept = self._compute(np.arange(self.n_rows))
 
-    def of(self, rows: Array) -> Array:
+    def of(self, rows: AnyArray) -> AnyArray:
         """Return the distances of all rows to some, (m, n)."""
         return self._compute(rows) if self.kept is None else self.kept[rows]
 
-    def panels(self) -> Iterator[tuple[int, Array]]:
+    def panels(self) -> Iterator[tuple[int, AnyArray]]:
         """Yield the number of the first of some consecutive candidates and the distances of all rows to them."""
         for start in range(0, self.n_rows, self.height):
             rows = slice(start, min(start + self.height, self.n_rows))
             yield start, self._compute(np.arange(rows.start, rows.stop)) if self.kept is None else self.kept[rows]
 
-    def _compute(self, rows: Array) -> Array:
+    def _compute(self, rows: AnyArray) -> AnyArray:
         step = max(1, self.height // 8)
         parts = [rows[start : start + step] for start in range(0, len(rows), step)]
         out = np.empty((len(rows), self.n_rows))
         places = {int(part[0]): number * step for number, part in enumerate(parts)}
 
-        def work(part: Array) -> None:
+        def work(part: AnyArray) -> None:
             at = places[int(part[0])]
             out[at : at + len(part)] = measure(self.X, self.X[part], self.metric, self.owner).T
 
@@ -270,15 +290,17 @@ class Distances:
 class Search(NamedTuple):
     """Where one search ended."""
 
-    medoids: Array  #: (K,) rows
-    labels: Array  #: (n,)
+    medoids: AnyArray  #: (K,) rows
+    labels: AnyArray  #: (n,)
     inertia: float
-    fall: float  #: relative fall of J by the best swap that is left; infinite if nobody looked
+    fall: float  #: relative fall of J by the best swap that is left; infinite if none was tried
     n_iter: int
     n_swaps: int
 
 
-def search_medoids(distances: Distances, weight: Array, start: Array, max_iter: int, tol: float, run: Any) -> Search:
+def search_medoids(
+    distances: Distances, weight: AnyArray, start: AnyArray, max_iter: int, tol: float, run: Any
+) -> Search:
     """Swap medoids for other rows, each time J falls by more than tol·J, until no swap does that."""
     n = distances.n_rows
     K = len(start)
@@ -310,7 +332,7 @@ def search_medoids(distances: Distances, weight: Array, start: Array, max_iter: 
     return Search(seats.medoids, seats.nearest, inertia, fall, n_iter, int(out[2]))
 
 
-def plus_plus_rows(distances: Distances, weight: Array, K: int, rng: np.random.Generator) -> Array:
+def plus_plus_rows(distances: Distances, weight: AnyArray, K: int, rng: np.random.Generator) -> AnyArray:
     """Draw K different rows, each with probability proportional to the distance to the nearest one so far."""
     chosen = [int(rng.choice(len(weight), p=weight / weight.sum()))]
     nearest = distances.of(np.array(chosen))[0]
@@ -325,7 +347,7 @@ def plus_plus_rows(distances: Distances, weight: Array, K: int, rng: np.random.G
     return np.array(chosen)
 
 
-def build(distances: Distances, weight: Array, K: int) -> Array:
+def build(distances: Distances, weight: AnyArray, K: int) -> AnyArray:
     """Return K rows, each the one that lowers J most after those before it (Kaufman and Rousseeuw's BUILD)."""
     nearest = np.full(distances.n_rows, np.inf)
     chosen: list[int] = []
@@ -337,7 +359,7 @@ def build(distances: Distances, weight: Array, K: int) -> Array:
     return np.array(chosen)
 
 
-def measure(rows: Array, others: Array, metric: Any, owner: str) -> Array:
+def measure(rows: AnyArray, others: AnyArray, metric: Any, owner: str) -> AnyArray:
     """Return all distances between two sets of rows; raise DataError where one is no number."""
     name = _ALIKE.get(metric, metric) if isinstance(metric, str) else metric
     found = np.asarray(cdist(rows, others, name), dtype=np.float64)

@@ -22,22 +22,29 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Number, check_parameters, optional, param
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate, never
-from ..core.threads import one_thread_blas
-from ..data.blocks import map_reduce
-from ..data.door import Table, door
+from ..core import (
+    MAX_ITER,
+    TOLERANCE,
+    AnyArray,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    check_parameters,
+    fitted,
+    never,
+    one_thread_blas,
+    optional,
+    param,
+)
+from ..data import Table, door, map_reduce
 from ..meta.splits import as_generator
 from .kmeans import CentreModel
 from .lloyd import nearest_centres, rows_of, sums_of_clusters
 from .narration import BatchNarrator
 from .spaces import Space, float_type, rounding_of_inertia, space_of
 from .starts import check_enough_rows, sample_rows
-
-Array = NDArray[Any]
 
 #: What batches may leave to chance: the share by which one step of Lloyd's algorithm may still lower J.
 NOISE = 0.05
@@ -107,6 +114,7 @@ class MiniBatchKMeans(CentreModel):
         "A centre that won less than this share of what the most successful one won is put elsewhere.",
         default=0.01,
     )
+    counts_: AnyArray = fitted("(n_clusters,)", "Weight of the rows that each centre has won.")
 
     _door = staticmethod(door(target="none"))
     _remedy = "raise batch_size or max_no_improvement, or use KMeans"
@@ -204,8 +212,8 @@ class MiniBatchKMeans(CentreModel):
         return min(int(self.batch_size), n_rows)
 
     def _best_start(
-        self, space: Space, X: Any, weight: Array | None, rng: np.random.Generator, stop: Callable[[], bool] = never
-    ) -> Array:
+        self, space: Space, X: Any, weight: AnyArray | None, rng: np.random.Generator, stop: Callable[[], bool] = never
+    ) -> AnyArray:
         """Return the start with the least inertia on some rows drawn for that."""
         n = X.shape[0]
         size = self.init_size or 3 * self._batch(n)
@@ -229,7 +237,7 @@ class MiniBatchKMeans(CentreModel):
             return starts[0]
         return min(starts, key=lambda centres: float(_ones(trial) @ nearest_centres(trial[0], centres)[1]))
 
-    def _walk(self, walk: Walk, X: Any, weight: Array | None, space: Space, rng: Any, run: Any) -> None:
+    def _walk(self, walk: Walk, X: Any, weight: AnyArray | None, space: Space, rng: Any, run: Any) -> None:
         """Take steps until time, passes or patience are over."""
         n = X.shape[0]
         batch = self._batch(n)
@@ -260,23 +268,17 @@ class MiniBatchKMeans(CentreModel):
                 break
         walk.inertia = inertia
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        counts = getattr(self, "counts_", None)
-        if not isinstance(counts, np.ndarray) or counts.shape != (self.n_clusters,) or not np.isfinite(counts).all():
-            raise ModelFileError(f"{type(self).__name__}: counts_ must be a finite number for each cluster.")
-
 
 @dataclass
 class Walk:
     """Centres under way."""
 
-    centres: Array  #: (K, d)
-    counts: Array  #: (K,) weight of the rows each has won
+    centres: AnyArray  #: (K, d)
+    counts: AnyArray  #: (K,) weight of the rows each has won
     n_steps: int = 0
     inertia: float = np.inf  #: of the last batch, per unit of weight, before its step
 
-    def step(self, X: Any, weight: Array | None, ratio: float, rng: np.random.Generator) -> Array:
+    def step(self, X: Any, weight: AnyArray | None, ratio: float, rng: np.random.Generator) -> AnyArray:
         """Move the centres by one batch; return the labels of its rows."""
         K = len(self.centres)
         w = _ones((X, weight))
@@ -292,7 +294,7 @@ class Walk:
             self._reassign(X, w, ratio, rng)
         return labels
 
-    def _reassign(self, X: Any, w: Array, ratio: float, rng: np.random.Generator) -> None:
+    def _reassign(self, X: Any, w: AnyArray, ratio: float, rng: np.random.Generator) -> None:
         """Put centres that win almost nothing on random rows, and let them count as the least of the others."""
         few = np.flatnonzero(self.counts < ratio * self.counts.max())
         most = X.shape[0] // 2  # a batch cannot tell where more are missing
@@ -306,14 +308,14 @@ class Walk:
 
 
 class _Census(NamedTuple):
-    labels: list[Array]
-    counts: Array  #: (K,)
-    sums: Array  #: (K, d) less the centre
+    labels: list[AnyArray]
+    counts: AnyArray  #: (K,)
+    sums: AnyArray  #: (K, d) less the centre
     inertia: float
     rounding: float  #: what rounding of the centres may add to it
 
 
-def _count(centres: Array, block: Any) -> _Census:
+def _count(centres: AnyArray, block: Any) -> _Census:
     """Return labels of a block's rows, and weights and sums of the clusters."""
     labels, squares = nearest_centres(block.X, centres)
     w = _ones((block.X, block.weight))
@@ -336,11 +338,11 @@ def _fall(census: _Census) -> float:
     return float(census.counts @ (gaps * gaps).sum(axis=1))
 
 
-def _take(X: Any, weight: Array | None, rows: Array) -> tuple[Any, Array | None]:
+def _take(X: Any, weight: AnyArray | None, rows: AnyArray) -> tuple[Any, AnyArray | None]:
     some = X[rows] if sp.issparse(X) else np.asarray(X[rows], dtype=np.float64)
     return some, None if weight is None else weight[rows]
 
 
-def _ones(rows: tuple[Any, Array | None]) -> Array:
+def _ones(rows: tuple[Any, AnyArray | None]) -> AnyArray:
     X, weight = rows
     return np.ones(X.shape[0]) if weight is None else weight

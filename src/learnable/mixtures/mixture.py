@@ -16,27 +16,34 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from .. import probability
-from ..core.declare import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate
+from ..core import (
+    MAX_ITER,
+    TOLERANCE,
+    AnyArray,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    ModelFileError,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    param,
+)
 from ..data.blocks import Blocks, Part, add_each, map_reduce
 from ..data.door import Table, door, read_features
 from ..meta.splits import as_generator
-from ..probability.base import ExponentialFamily
-from ..probability.multivariate_normal import MultivariateNormal
-from ..probability.normal import Normal
+from ..probability import ExponentialFamily, MultivariateNormal, Normal
 from ..solvers.em import EMResult, em_in_time
 from ..solvers.lab.minimize import minimize
 from ..solvers.problem import Evaluation, Moment
 from .base import InformationCriteria, MixtureBase
 from .families import FamilyMixture, Members, NormalFamily, as_events, chunks, log_joint
 from .starts import check_enough_rows, responsibilities, sample_rows, seconds_left, table_moments
-
-Array = NDArray[Any]
 
 #: Parameters of one member, where they are fewer than the entries of t(x); d is the number of columns.
 _FREE = {
@@ -180,7 +187,7 @@ class MixtureModel(InformationCriteria, MixtureBase):
             **extrapolation,  # type: ignore[arg-type]
         )
 
-    def _starts(self, problem: FamilyMixture, blocks: Any, known: Array | None, run: Any) -> Iterator[Members]:
+    def _starts(self, problem: FamilyMixture, blocks: Any, known: AnyArray | None, run: Any) -> Iterator[Members]:
         rng = as_generator(self.random_state)
         K = self.n_components
         X, weight = sample_rows(blocks, int(blocks.n_rows))
@@ -200,7 +207,7 @@ class MixtureModel(InformationCriteria, MixtureBase):
         members = self._members().densities
         return [members[k] for k in range(self.n_components)]
 
-    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
+    def _draw(self, counts: AnyArray, rng: np.random.Generator) -> AnyArray:
         rows = [
             np.asarray(density.sample(int(n), rng)).reshape(n, -1)
             for density, n in zip(self.densities(), counts, strict=True)
@@ -217,7 +224,7 @@ class MixtureModel(InformationCriteria, MixtureBase):
         copies = d if members._event_rank == 0 else 1
         return self.n_components * (one * copies + 1) - 1
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: Any) -> AnyArray:
         X = read_features(self, X, sparse=False)
         mixture = self._members()
         out = np.empty((self.n_components, X.shape[0]))
@@ -319,7 +326,7 @@ class NegativeLikelihood:
         statistics, likelihood = map_reduce(self.blocks, expectation, _merge, n_jobs=self.n_jobs, flag=self.flag)
         return statistics, likelihood + self.problem.log_prior(mixture)
 
-    def evaluate(self, z: Array) -> Evaluation:
+    def evaluate(self, z: AnyArray) -> Evaluation:
         """Return value, gradient and measure; infinite where the vector stands for no mixture."""
         mixture = self.problem.unpack(z)
         if mixture is None:
@@ -497,7 +504,7 @@ def is_family(value: Any) -> bool:
 
 
 @np.errstate(over="ignore")
-def _statistics(owner: str, example: Any, block: Any) -> tuple[float, Array, Array, Array]:
+def _statistics(owner: str, example: Any, block: Any) -> tuple[float, AnyArray, AnyArray, AnyArray]:
     """Weight, sum of t(x), of its squares, and its largest entries; rows outside the support are refused."""
     weight = 0.0
     total: Any = 0.0

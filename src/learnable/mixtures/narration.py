@@ -9,12 +9,8 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import Boolean, Number
-from ..core.estimator import Progress
-
-Array = NDArray[Any]
+from ..core import AnyArray, Boolean, Number, Progress
 
 VERBOSE = Boolean() | Number(low=0, integer=True)
 
@@ -44,7 +40,7 @@ class LloydNarrator:
         if self.verbose:
             print("Initialization complete")
 
-    def settle(self, before: Array, after: Array) -> None:
+    def settle(self, before: AnyArray, after: AnyArray) -> None:
         """Take note of the step that ends the climb."""
         if not self.verbose:
             return

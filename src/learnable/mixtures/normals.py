@@ -25,9 +25,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import AnyArray, DataError
 from ._kernels import (
     add_moments,
     add_moments_diagonal,
@@ -37,8 +36,6 @@ from ._kernels import (
     normalise_columns,
 )
 
-Array = NDArray[Any]
-
 _CHUNK_ROWS = 2080  # no power of two, which would put one row of all components in the same place of the cache
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -47,9 +44,9 @@ _LOG_2PI = float(np.log(2 * np.pi))
 class Mixture(NamedTuple):
     """The parameters."""
 
-    weights: Array  #: (K,) π
-    means: Array  #: (K, d) μ
-    covariances: Array  #: full (K, d, d), tied (d, d), diag (K, d), spherical (K,)
+    weights: AnyArray  #: (K,) π
+    means: AnyArray  #: (K, d) μ
+    covariances: AnyArray  #: full (K, d, d), tied (d, d), diag (K, d), spherical (K,)
 
 
 class Prior(NamedTuple):
@@ -63,8 +60,8 @@ class Prior(NamedTuple):
 
     alpha: float = 1.0  #: of the Dirichlet distribution; 1 is flat
     dof: float | None = None  #: ν; None: no prior of the covariances
-    scale: Array | None = None  #: Ψ: (d, d), or its diagonal (d,)
-    mean: Array | None = None  #: m (d,); None: no prior of the means
+    scale: AnyArray | None = None  #: Ψ: (d, d), or its diagonal (d,)
+    mean: AnyArray | None = None  #: m (d,); None: no prior of the means
     kappa: float = 0.0  #: κ
 
 
@@ -145,7 +142,7 @@ class NormalMixture:
             value -= 0.5 * float(density.log_det.sum() + p.kappa * squares.sum())
         return value
 
-    def _covariances(self, S: Array, counts: Array, with_mean: bool) -> Array:
+    def _covariances(self, S: AnyArray, counts: AnyArray, with_mean: bool) -> AnyArray:
         p = self.prior
         d = self.d
         K = self.K
@@ -192,7 +189,7 @@ class Density:
         self.log_det = np.broadcast_to(log_det, K)
         self.constants = log_weights - 0.5 * (d * _LOG_2PI + self.log_det)
 
-    def log_joint(self, Xt: Array) -> Array:
+    def log_joint(self, Xt: AnyArray) -> AnyArray:
         """Return log πₖN(x; μₖ, Σₖ) as (K, m), of rows that come by columns."""
         out = np.empty((len(self.constants), Xt.shape[1]))
         if self.kind in ("full", "tied"):
@@ -201,7 +198,7 @@ class Density:
             log_normals_diagonal(Xt, self.mixture.means, self.precisions, self.constants, out)
         return out
 
-    def trace_inverse(self, scale: Array) -> Array:
+    def trace_inverse(self, scale: AnyArray) -> AnyArray:
         """Return tr ΨΣₖ⁻¹ for each component; Ψ a matrix or its diagonal."""
         if self.kind in ("full", "tied"):
             inverse = np.swapaxes(self.roots, 1, 2) @ self.roots
@@ -210,14 +207,14 @@ class Density:
             return np.asarray((np.diagonal(inverse, axis1=1, axis2=2) * scale).sum(axis=1))
         return np.asarray((self.precisions * (np.diag(scale) if np.ndim(scale) == 2 else scale)).sum(axis=1))
 
-    def squares(self, gaps: Array) -> Array:
+    def squares(self, gaps: AnyArray) -> AnyArray:
         """Return gₖᵀΣₖ⁻¹gₖ."""
         if self.kind in ("full", "tied"):
             return np.asarray(((self.roots @ gaps[:, :, None]) ** 2).sum(axis=(1, 2)))
         return np.asarray((self.precisions * gaps**2).sum(axis=1))
 
 
-def whitening_factors(owner: str, covariances: Array) -> Array:
+def whitening_factors(owner: str, covariances: AnyArray) -> AnyArray:
     """Return W = L⁻¹, lower triangular, with Σ = LLᵀ; raise DataError where Σ is singular."""
     try:
         factors = np.linalg.cholesky(covariances)
@@ -231,7 +228,7 @@ def whitening_factors(owner: str, covariances: Array) -> Array:
     return roots
 
 
-def _first_singular(covariances: Array) -> int:
+def _first_singular(covariances: AnyArray) -> int:
     for k, covariance in enumerate(covariances):
         try:
             np.linalg.cholesky(covariance)
@@ -250,7 +247,7 @@ def refuse_collapse(owner: str, k: int) -> NoReturn:
     )
 
 
-def normalise(log_joint: Array) -> tuple[Array, Array]:
+def normalise(log_joint: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return log Σₖ exp and the responsibilities, in place of the argument, of a (K, m) array."""
     K, m = log_joint.shape
     columns = np.ascontiguousarray(log_joint)
@@ -265,7 +262,7 @@ def normalise(log_joint: Array) -> tuple[Array, Array]:
     return (tops - np.log(inverse))[:m], log_joint
 
 
-def restrict(log_joint: Array, known: Array | None) -> Array:
+def restrict(log_joint: AnyArray, known: AnyArray | None) -> AnyArray:
     """Leave rows whose component is known (not −1) no other."""
     if known is not None:
         rows = np.flatnonzero(known >= 0)
@@ -275,7 +272,7 @@ def restrict(log_joint: Array, known: Array | None) -> Array:
     return log_joint
 
 
-def _chunks(block: Any, which: Array | None) -> Any:
+def _chunks(block: Any, which: AnyArray | None) -> Any:
     X = block.X
     known = block.y
     w = np.ones(len(X)) if block.weight is None else block.weight
@@ -297,7 +294,7 @@ def _chunks(block: Any, which: Array | None) -> Any:
 # Reference: Z. Ghahramani and M. Jordan, Supervised learning from incomplete data via an EM approach, NIPS 6 (1994).
 
 
-def log_joint_incomplete(kind: str, mixture: Any, X: Array) -> Array:
+def log_joint_incomplete(kind: str, mixture: Any, X: AnyArray) -> AnyArray:
     """Return log πₖN(xₒ; μₖₒ, Σₖₒₒ) as (K, m); a row without any entry has the density 1."""
     out = np.empty((len(mixture.weights), len(X)))
     with np.errstate(divide="ignore"):
@@ -314,7 +311,14 @@ def log_joint_incomplete(kind: str, mixture: Any, X: Array) -> Array:
 
 
 def add_incomplete(
-    kind: str, mixture: Any, X: Array, w: Array, known: Array | None, counts: Array, first: Array, second: Array
+    kind: str,
+    mixture: Any,
+    X: AnyArray,
+    w: AnyArray,
+    known: AnyArray | None,
+    counts: AnyArray,
+    first: AnyArray,
+    second: AnyArray,
 ) -> float:
     """Add the expected statistics of such rows to N, s and S; return their log-likelihood."""
     log_likelihood, r = normalise(restrict(log_joint_incomplete(kind, mixture, X), known))
@@ -338,14 +342,14 @@ def add_incomplete(
     return float(w @ log_likelihood)
 
 
-def _patterns(X: Array) -> Iterator[tuple[Array, Array]]:
+def _patterns(X: AnyArray) -> Iterator[tuple[AnyArray, AnyArray]]:
     """Yield rows with the same gaps, and which of their entries are observed."""
     patterns, which = np.unique(~np.isnan(X), axis=0, return_inverse=True)
     for number, seen in enumerate(patterns):
         yield np.flatnonzero(which.ravel() == number), seen
 
 
-def _matrix(kind: str, mixture: Any, k: int) -> Array:
+def _matrix(kind: str, mixture: Any, k: int) -> AnyArray:
     d = mixture.means.shape[1]
     if kind == "full":
         return np.asarray(mixture.covariances[k])

@@ -22,13 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from ..core import AnyArray
 from ..data.blocks import map_reduce, odd_numbers
 from .lloyd import plus_plus
-
-Array = NDArray[Any]
 
 _ROUNDS = 5  # the authors find no gain beyond it
 _OVERSAMPLING = 2  # ℓ/K, likewise
@@ -37,12 +35,12 @@ _OVERSAMPLING = 2  # ℓ/K, likewise
 class Drawn(NamedTuple):
     """The rows with the smallest keys so far."""
 
-    keys: Array  #: (m,) ascending
-    numbers: Array  #: (m,) of the rows
-    rows: Array  #: (m, d)
+    keys: AnyArray  #: (m,) ascending
+    numbers: AnyArray  #: (m,) of the rows
+    rows: AnyArray  #: (m, d)
 
 
-def oversampled_start(blocks: Any, K: int, rng: np.random.Generator, n_jobs: int | None = None) -> Array:
+def oversampled_start(blocks: Any, K: int, rng: np.random.Generator, n_jobs: int | None = None) -> AnyArray:
     """Return K centres, drawn by k-means‖ from all rows of a source of blocks.
 
     Parameters
@@ -72,7 +70,7 @@ def oversampled_start(blocks: Any, K: int, rng: np.random.Generator, n_jobs: int
     return plus_plus(candidates, K, rng, mass.astype(np.float32).astype(np.float64))[0]
 
 
-def _draw_from_block(candidates: Array, seed: int, count: int, block: Any) -> Drawn:
+def _draw_from_block(candidates: AnyArray, seed: int, count: int, block: Any) -> Drawn:
     """Return the rows of a block with the smallest keys."""
     n = block.X.shape[0]
     numbers = np.arange(block.start, block.start + n)
@@ -94,12 +92,12 @@ def _smallest(count: int, a: Drawn, b: Drawn) -> Drawn:
     return Drawn(*(column[order] for column in both))
 
 
-def _mass_of_block(candidates: Array, block: Any) -> Array:
+def _mass_of_block(candidates: AnyArray, block: Any) -> AnyArray:
     """Return the weight of the rows nearest to each candidate."""
     nearest = _squares(block.X, candidates).argmin(axis=1)
     return np.asarray(np.bincount(nearest, block.weight, len(candidates)), dtype=np.float64)
 
 
-def _squares(X: Any, candidates: Array) -> Array:
+def _squares(X: Any, candidates: AnyArray) -> AnyArray:
     """Return squared distances, each computed from its row and its candidate alone."""
     return np.asarray(cdist(X.toarray() if sp.issparse(X) else X, candidates, "sqeuclidean"))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
@@ -121,11 +121,7 @@ def _centres_of(run: Any) -> NDArray[np.float64]:
     for name in ("means_", "cluster_centers_"):
         if hasattr(run, name):
             return np.asarray(getattr(run, name), dtype=np.float64)
-    return _as_array(run)
-
-
-def _as_array(values: ArrayLike) -> NDArray[np.float64]:
-    return np.asarray(values, dtype=np.float64)
+    return np.asarray(run, dtype=np.float64)
 
 
 def _are_probabilities(A: NDArray[np.float64]) -> bool:

@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from ..core.errors import DataError
+from ..core import AnyArray, DataError
 from ..data.blocks import Blocks, Part, map_reduce
-
-Array = NDArray[Any]
 
 _SMALLEST = 1e-305  # below about 2e-308, numbers lose their digits
 _LARGEST = 1e141  # above it, sums of squares may overflow
@@ -29,9 +26,9 @@ class Space(NamedTuple):
 
     X: Any  #: (n, d) array or CSR array; None where rows are not in memory
     blocks: Any  #: the same rows as a source of blocks
-    weight: Array | None  #: (n,)
+    weight: AnyArray | None  #: (n,)
     unit: float  #: what the rows were multiplied by
-    mean: Array  #: (d,) of the rows
+    mean: AnyArray  #: (d,) of the rows
     scatter: float  #: Σ w‖x − mean‖²: the inertia of one cluster
     variance: float  #: mean variance of the columns
     is_wide: bool  #: whether a few far rows make up all of `scatter`, so that differences of such sums say nothing
@@ -39,7 +36,7 @@ class Space(NamedTuple):
     heaviest: float = 1.0  #: the largest w of rows beyond memory
 
 
-def space_of(X: Any, blocks: Any, weight: Array | None, n_jobs: int | None = None, owner: str = "KMeans") -> Space:
+def space_of(X: Any, blocks: Any, weight: AnyArray | None, n_jobs: int | None = None, owner: str = "KMeans") -> Space:
     """Return the rows in a unit in which nothing overflows, with their moments; X is None for rows beyond memory."""
     unit = 1.0
     typical = np.inf
@@ -99,13 +96,13 @@ def _typical_deviation(X: Any) -> float:
     return float(_middle(gaps)) if len(gaps) else np.inf
 
 
-def _middle(values: Array) -> Any:
+def _middle(values: AnyArray) -> Any:
     """Return the upper median along the first axis."""
     half = len(values) // 2
     return np.partition(values, half, axis=0)[half]
 
 
-def whitening_of(owner: str, X: Any, weight: Array | None) -> Array:
+def whitening_of(owner: str, X: Any, weight: AnyArray | None) -> AnyArray:
     """Return W with the identity as covariance of XW."""
     X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     if len(X) < 2:
@@ -138,7 +135,7 @@ def directions_of_rows(owner: str, X: Any) -> Any:
     return sp.csr_array(sp.diags_array(1 / lengths) @ X) if sp.issparse(X) else X / lengths[:, None]
 
 
-def rounding_of_inertia(X: Any, labels: Array, weight: Array, centres: Array) -> float:
+def rounding_of_inertia(X: Any, labels: AnyArray, weight: AnyArray, centres: AnyArray) -> float:
     """Return the inertia that rounding of the centres may leave: (8·2⁻⁵³)² Σ w x², over entries off their centre."""
     if sp.issparse(X):
         counts = np.diff(X.indptr)
@@ -154,7 +151,7 @@ def float_type(X: Any) -> Any:
     return np.float32 if X is not None and X.dtype == np.float32 else np.float64
 
 
-def _scatter(mean: Array, block: Any) -> Array:
+def _scatter(mean: AnyArray, block: Any) -> AnyArray:
     """Return sums of squared deviations from a given mean, by column."""
     w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
     if sp.issparse(block.X):
@@ -163,7 +160,7 @@ def _scatter(mean: Array, block: Any) -> Array:
     return np.asarray(w @ (block.X - mean) ** 2)
 
 
-def _spread(mean: Array, block: Any) -> tuple[Array, Array]:
+def _spread(mean: AnyArray, block: Any) -> tuple[AnyArray, AnyArray]:
     """Return `_scatter` of dense rows, and the largest |w(x − mean)| and w."""
     deviations = block.X - mean
     if block.weight is None:
@@ -175,12 +172,12 @@ def _spread(mean: Array, block: Any) -> tuple[Array, Array]:
     return np.einsum("ij,ij->j", weighted, deviations), tops
 
 
-def _largest_size(values: Array) -> float:
+def _largest_size(values: AnyArray) -> float:
     """Return the largest |entry|."""
     return float(max(values.max(), -values.min())) if values.size else 0.0
 
 
-def _add_spreads(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+def _add_spreads(a: tuple[AnyArray, AnyArray], b: tuple[AnyArray, AnyArray]) -> tuple[AnyArray, AnyArray]:
     return a[0] + b[0], np.maximum(a[1], b[1])
 
 
@@ -188,7 +185,7 @@ def _largest(block: Any) -> float:
     return _largest_size(block.X.data if sp.issparse(block.X) else block.X)
 
 
-def _first_moments(block: Any) -> tuple[float, Array, Array]:
+def _first_moments(block: Any) -> tuple[float, AnyArray, AnyArray]:
     """Return the weight, the weighted sums of the columns and their largest |entries|."""
     w = np.ones(block.X.shape[0]) if block.weight is None else block.weight
     if sp.issparse(block.X):
@@ -199,5 +196,5 @@ def _first_moments(block: Any) -> tuple[float, Array, Array]:
         return float(w.sum()), np.asarray(w @ block.X).ravel(), tops
 
 
-def _add(a: tuple[float, Array, Array], b: tuple[float, Array, Array]) -> tuple[float, Array, Array]:
+def _add(a: tuple[float, AnyArray, AnyArray], b: tuple[float, AnyArray, AnyArray]) -> tuple[float, AnyArray, AnyArray]:
     return a[0] + b[0], a[1] + b[1], np.maximum(a[2], b[2])

@@ -11,16 +11,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray, DataError, ParameterError
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.sample import MOST_ROWS, stride_for
 from .lloyd import plus_plus, rows_of
 from .normals import Mixture, NormalMixture, Prior, whitening_factors
-
-Array = NDArray[Any]
 
 
 def check_enough_rows(owner: str, n_rows: int, K: int, name: str = "n_clusters") -> None:
@@ -40,13 +37,13 @@ def covariances_of(kind: str, K: int, d: int) -> tuple[int, ...]:
     return {"full": (K, d, d), "tied": (d, d), "diag": (K, d), "spherical": (K,)}[kind]
 
 
-def sample_rows(blocks: Any, n_rows: int) -> tuple[Array, Array]:
+def sample_rows(blocks: Any, n_rows: int) -> tuple[AnyArray, AnyArray]:
     """Return the rows that starts are drawn from, and their weights."""
     X, _, weight = blocks.every(stride_for(n_rows, MOST_ROWS))
     return X, np.ones(X.shape[0]) if weight is None else weight
 
 
-def random_rows(X: Any, K: int, rng: np.random.Generator, weight: Array | None = None) -> tuple[Array, Array]:
+def random_rows(X: Any, K: int, rng: np.random.Generator, weight: AnyArray | None = None) -> tuple[AnyArray, AnyArray]:
     """Draw K different rows, with probability proportional to their weights; return them and their numbers."""
     n = X.shape[0]
     share = None if weight is None else weight / weight.sum()
@@ -57,9 +54,9 @@ def random_rows(X: Any, K: int, rng: np.random.Generator, weight: Array | None =
 def start_mixture(
     model: Any,
     problem: NormalMixture,
-    X: Array,
-    weight: Array,
-    known: Array | None,
+    X: AnyArray,
+    weight: AnyArray,
+    known: AnyArray | None,
     rng: np.random.Generator,
     seconds: float | None = None,
 ) -> Mixture:
@@ -90,7 +87,7 @@ def default_prior(blocks: Any, K: int, kind: str, n_jobs: int | None) -> Prior:
     return Prior(1.0, d + 2.0, np.diag(cov) / K ** (2 / d), mean, 0.01)
 
 
-def table_moments(blocks: Any, n_jobs: int | None) -> tuple[Array, Array]:
+def table_moments(blocks: Any, n_jobs: int | None) -> tuple[AnyArray, AnyArray]:
     """Return the mean and the covariance of all rows, over the entries that are there."""
     n, total = map_reduce(blocks, _column_sums, add_each, n_jobs=n_jobs)
     mean = total / n
@@ -127,8 +124,8 @@ def seconds_left(max_seconds: float | None, run: Any) -> float | None:
 
 
 def responsibilities(
-    how: str, X: Array, weight: Array, K: int, rng: np.random.Generator, seconds: float | None = None
-) -> Array:
+    how: str, X: AnyArray, weight: AnyArray, K: int, rng: np.random.Generator, seconds: float | None = None
+) -> AnyArray:
     """Return what each component starts with of each row, (n, K), after `seconds` at most."""
     if how == "random":
         r = rng.random((len(X), K))
@@ -149,7 +146,7 @@ def responsibilities(
     return r
 
 
-def from_responsibilities(problem: Any, X: Array, r: Array) -> Any:
+def from_responsibilities(problem: Any, X: AnyArray, r: AnyArray) -> Any:
     """Take one M-step: moments about the mean of all rows, with the given responsibilities."""
     K = problem.K
     d = problem.d
@@ -201,7 +198,7 @@ def _with_given(model: Any, mixture: Mixture, K: int, d: int) -> Mixture:
     return mixture
 
 
-def _inverse(owner: str, precisions: Array, kind: str) -> Array:
+def _inverse(owner: str, precisions: AnyArray, kind: str) -> AnyArray:
     if kind in ("diag", "spherical"):
         if not (precisions > 0).all():
             raise ParameterError(f"{owner}: The parameter '{kind} precision' should be positive")
@@ -215,7 +212,7 @@ def _inverse(owner: str, precisions: Array, kind: str) -> Array:
     return (np.swapaxes(roots, 1, 2) @ roots).reshape(precisions.shape)
 
 
-def _fill(X: Array) -> Array:
+def _fill(X: AnyArray) -> AnyArray:
     """Return X with the means of the columns in place of NaN: good enough for a start."""
     gaps = np.isnan(X)
     if not gaps.any():
@@ -225,14 +222,14 @@ def _fill(X: Array) -> Array:
     return np.where(gaps, means, X)
 
 
-def _column_sums(block: Block) -> tuple[Array, Array]:
+def _column_sums(block: Block) -> tuple[AnyArray, AnyArray]:
     seen = ~np.isnan(block.X)
     w = np.ones(len(block.X)) if block.weight is None else block.weight
     return np.maximum(w @ seen, 1e-300), w @ np.where(seen, block.X, 0.0)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # the caller looks at the result
-def _squares(mean: Array, block: Block) -> tuple[Array, Array]:
+def _squares(mean: AnyArray, block: Block) -> tuple[AnyArray, AnyArray]:
     """Return products of the deviations from the means, over the pairs of entries that are there, and their weights."""
     seen = ~np.isnan(block.X)
     w = np.ones(len(block.X)) if block.weight is None else block.weight

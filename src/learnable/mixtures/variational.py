@@ -15,20 +15,27 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, multigammaln
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import ArrayLike, Number, Options, optional, param
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate
-from ..data.blocks import Blocks, Part, map_reduce
-from ..data.door import Table, door, read_features
+from ..core import (
+    AnyArray,
+    ArrayLike,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    ParameterError,
+    fitted,
+    is_array,
+    law,
+    optional,
+    param,
+)
+from ..data import Blocks, Part, Table, door, map_reduce, read_features
 from ..data.sources import rowwise
 from ..meta.splits import as_generator
-from ..probability.dirichlet import Beta
-from ..probability.multivariate_t import MultivariateStudentT
-from ..probability.student_t import StudentT
+from ..probability import Beta, MultivariateStudentT, StudentT
 from ..solvers.em import em_in_time
 from .base import MixtureBase, log_sums, precisions_of
 from .narration import VERBOSE, MixtureNarrator
@@ -42,8 +49,6 @@ from .starts import (
     seconds_left,
     table_moments,
 )
-
-Array = NDArray[Any]
 
 _POSITIVE = optional(Number(low=0.0, low_open=True))
 
@@ -126,6 +131,12 @@ class VariationalGaussianMixture(MixtureBase):
         VERBOSE, "1 prints the starts and every `verbose_interval` steps, 2 their time and rise, too.", default=0
     )
     verbose_interval: int = param(Number(low=1, integer=True), "Steps between two lines that are printed.", default=10)
+    weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", kind="f8")
+    counts_: AnyArray = fitted("(n_components,)", "Rows of each component.", kind="f8")
+    means_: AnyArray = fitted("(n_components, n_features)", "m.", kind="f8")
+    mean_precision_: AnyArray = fitted("(n_components,)", "β.", kind="f8")
+    mean_prior_: AnyArray = fitted("(n_features,)", "m₀.", kind="f8")
+    _sizes = ("n_components",)
 
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter or tol"
@@ -171,7 +182,7 @@ class VariationalGaussianMixture(MixtureBase):
         return Certificate("ascent", value=rise, tolerance=self.tol, n_iter=self.n_iter_)
 
     @rowwise
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Any) -> AnyArray:
         """Return the log of the predictive density: what the posterior expects of a new row."""
         X = read_features(self, X, sparse=False)
         with np.errstate(divide="ignore"):
@@ -200,12 +211,12 @@ class VariationalGaussianMixture(MixtureBase):
                 found.append(MultivariateStudentT(df, self.means_[k], wider * (nu[k] / df) * cov))
         return found
 
-    def _draw(self, counts: Array, rng: np.random.Generator) -> Array:
+    def _draw(self, counts: AnyArray, rng: np.random.Generator) -> AnyArray:
         """Draw from the predictive density."""
         rows = [density.sample(int(n), rng) for density, n in zip(self.predictive(), counts, strict=True) if n > 0]
         return np.concatenate(rows)
 
-    def _log_joint(self, X: Any) -> Array:
+    def _log_joint(self, X: Any) -> AnyArray:
         """Return E[log πₖ N(x; μₖ, Λₖ⁻¹)], (K, n): its softmax are the responsibilities."""
         X = read_features(self, X, sparse=False)
         density = Density(self.covariance_type, self._problem().surrogate(self._posterior()), type(self).__name__)
@@ -219,7 +230,7 @@ class VariationalGaussianMixture(MixtureBase):
         return out
 
     def _starts(
-        self, problem: VariationalMixture, blocks: Any, known: Array | None, weight: float, run: Any
+        self, problem: VariationalMixture, blocks: Any, known: AnyArray | None, weight: float, run: Any
     ) -> Iterator[Posterior]:
         rng = as_generator(self.random_state)
         K = self.n_components
@@ -298,17 +309,14 @@ class VariationalGaussianMixture(MixtureBase):
         found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
         self.precisions_, self.precisions_cholesky_ = found
 
-    def _check_loaded(self) -> None:
-        K = self.n_components
-        d = self.n_features_in_
-        shapes = {"weights_": (K,), "counts_": (K,), "means_": (K, d), "mean_precision_": (K,), "mean_prior_": (d,)}
-        shapes["covariances_"] = covariances_of(self.covariance_type, K, d)
-        for name, shape in shapes.items():
-            array = getattr(self, name, None)
-            if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
-                raise ModelFileError(f"{type(self).__name__}: {name} must be a float64 array of shape {shape}.")
-            if not np.isfinite(array).all():
-                raise ModelFileError(f"{type(self).__name__}: {name} must be finite.")
+    _laws = (
+        law(
+            "{owner}: covariances_ must be a finite float64 array of the shape of {model.covariance_type}",
+            lambda m: is_array(
+                m.covariances_, covariances_of(m.covariance_type, m.n_components, m.n_features_in_), finite=True
+            ),
+        ),
+    )
 
 
 # A Gaussian mixture with distributions over its parameters, as the two steps of variational EM.
@@ -341,9 +349,9 @@ class VariationalGaussianMixture(MixtureBase):
 class Posterior(NamedTuple):
     """What the approximate posterior depends on."""
 
-    counts: Array  #: (K,) N, the expected weight of each component's rows
-    means: Array  #: (K, d) m
-    covariances: Array  #: Ψ/ν = E[Λ]⁻¹: full (K, d, d), tied (d, d), diag (K, d), spherical (K,)
+    counts: AnyArray  #: (K,) N, the expected weight of each component's rows
+    means: AnyArray  #: (K, d) m
+    covariances: AnyArray  #: Ψ/ν = E[Λ]⁻¹: full (K, d, d), tied (d, d), diag (K, d), spherical (K,)
 
 
 class Hyperparameters(NamedTuple):
@@ -352,9 +360,9 @@ class Hyperparameters(NamedTuple):
     process: bool  #: whether weights are sticks of a Dirichlet process
     concentration: float  #: α₀
     mean_precision: float  #: β₀
-    mean: Array  #: m₀ (d,)
+    mean: AnyArray  #: m₀ (d,)
     dof: float  #: ν₀
-    scale: Array  #: Ψ₀: (d, d), (d,) for diagonal and () for spherical covariances
+    scale: AnyArray  #: Ψ₀: (d, d), (d,) for diagonal and () for spherical covariances
 
 
 class VariationalMixture:
@@ -404,17 +412,17 @@ class VariationalMixture:
             of_precisions = wishart_divergence(d * nu, d * p.dof, np.log(trace / d), trace / d, 1)
         return -float(self._weight_divergence(posterior) + 0.5 * of_means.sum() + of_precisions.sum())
 
-    def dof(self, posterior: Posterior) -> Array:
+    def dof(self, posterior: Posterior) -> AnyArray:
         """Return ν, (K,)."""
         counts = posterior.counts.sum() if self.kind == "tied" else posterior.counts
         return np.broadcast_to(self.prior.dof + counts, self.K)
 
-    def sticks(self, posterior: Posterior) -> tuple[Array, Array]:
+    def sticks(self, posterior: Posterior) -> tuple[AnyArray, AnyArray]:
         """Return the two parameters of the Beta distribution of each stick."""
         after = np.cumsum(posterior.counts[::-1])[::-1] - posterior.counts
         return 1.0 + posterior.counts, self.prior.concentration + np.maximum(after, 0.0)
 
-    def log_weights(self, posterior: Posterior) -> Array:
+    def log_weights(self, posterior: Posterior) -> AnyArray:
         """Return E[log πₖ]."""
         if not self.prior.process:
             alpha = self.prior.concentration + posterior.counts
@@ -447,7 +455,7 @@ class VariationalMixture:
         return float(constant + posterior.counts @ self.log_weights(posterior))
 
 
-def wishart_divergence(nu: Array, nu0: float, log_ratio: Array, trace: Array, d: int) -> Array:
+def wishart_divergence(nu: AnyArray, nu0: float, log_ratio: AnyArray, trace: AnyArray, d: int) -> AnyArray:
     """Return KL(Wishart(ν, Ψ⁻¹) ‖ Wishart(ν₀, Ψ₀⁻¹)) from log|Ψ₀Ψ⁻¹| and tr Ψ₀Ψ⁻¹."""
     psi = digamma(0.5 * (np.asarray(nu)[..., None] - np.arange(d))).sum(axis=-1)
     constant = multigammaln(0.5 * nu0, d) - multigammaln(0.5 * np.asarray(nu), d)

@@ -10,14 +10,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from ..core.checking import Recheck
+from ..core import AnyArray, Recheck
 from ..data.blocks import map_reduce
 from ..data.checking import read_table
-
-Array = NDArray[Any]
 
 _CHUNK = 2**18  # numbers of X at a time
 
@@ -83,7 +80,7 @@ def _is_close(inertia: Any, recorded: float, tolerance: Any) -> bool:
     return bool(there or (np.isinf(recorded) and np.isinf(float(inertia))))
 
 
-def _rounding(rows: list[Any], labels: list[Array], centres: Array) -> Any:
+def _rounding(rows: list[Any], labels: list[AnyArray], centres: AnyArray) -> Any:
     """Return the inertia that centres rounded to float64 may leave: (8·2⁻⁵³)² Σ w x², over entries off their centre."""
     total = np.longdouble(0)
     for (Z, w), k in zip(rows, labels, strict=True):
@@ -91,7 +88,7 @@ def _rounding(rows: list[Any], labels: list[Array], centres: Array) -> Any:
     return (8 * np.longdouble(2.0) ** -53) ** 2 * total
 
 
-def _moments(rows: list[Any]) -> tuple[Array, Any]:
+def _moments(rows: list[Any]) -> tuple[AnyArray, Any]:
     """Return the mean of the rows and the sum of squared distances to it."""
     mean = sum(w @ Z for Z, w in rows) / sum(w.sum() for _, w in rows)
     return mean, sum(w @ ((Z - mean) ** 2).sum(axis=1) for Z, w in rows)
@@ -126,7 +123,7 @@ def kmedoids(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck((inertia - best) / size, 1e-12, table.fingerprint)
 
 
-def _chunks(table: Any) -> Iterator[tuple[Array, Array]]:
+def _chunks(table: Any) -> Iterator[tuple[AnyArray, AnyArray]]:
     """Yield some rows and their weights at a time, in extended precision."""
     for X, weight in map_reduce(table.blocks, _rows_of, _chain):
         step = max(1, _CHUNK // max(1, X.shape[1]))
@@ -136,7 +133,7 @@ def _chunks(table: Any) -> Iterator[tuple[Array, Array]]:
             yield dense.astype(np.longdouble), weight[start : start + step].astype(np.longdouble)
 
 
-def _rows_of(block: Any) -> list[tuple[Any, Array]]:
+def _rows_of(block: Any) -> list[tuple[Any, AnyArray]]:
     return [(block.X.copy(), np.ones(block.X.shape[0]) if block.weight is None else block.weight.copy())]
 
 
@@ -144,7 +141,7 @@ def _chain(a: list[Any], b: list[Any]) -> list[Any]:
     return a + b
 
 
-def _assign(rows: list[Any], centres: Array) -> tuple[Any, list[Array], list[Array], Array, Array]:
+def _assign(rows: list[Any], centres: AnyArray) -> tuple[Any, list[AnyArray], list[AnyArray], AnyArray, AnyArray]:
     inertia = np.longdouble(0)
     labels = []
     nearest = []
@@ -163,7 +160,13 @@ def _assign(rows: list[Any], centres: Array) -> tuple[Any, list[Array], list[Arr
 
 
 def _labels_agree(
-    model: Any, table: Any, labels: list[Array], nearest: list[Array], rows: list[Any], centres: Array, blur: Any
+    model: Any,
+    table: Any,
+    labels: list[AnyArray],
+    nearest: list[AnyArray],
+    rows: list[Any],
+    centres: AnyArray,
+    blur: Any,
 ) -> bool:
     """Tell whether the model's labels name nearest centres, up to ties and a blur of the squares."""
     recorded = np.asarray(model.labels_)
@@ -176,14 +179,14 @@ def _labels_agree(
     return bool((own <= best * (1 + 1e-9) + blur).all())
 
 
-def _with_labels(rows: list[Any], labels: Array) -> Iterator[tuple[Any, Array]]:
+def _with_labels(rows: list[Any], labels: AnyArray) -> Iterator[tuple[Any, AnyArray]]:
     done = 0
     for Z, w in rows:
         yield (Z, w), labels[done : done + len(Z)]
         done += len(Z)
 
 
-def _whitens(table: Any, whitening: Array) -> bool:
+def _whitens(table: Any, whitening: AnyArray) -> bool:
     """Tell whether the rows have the identity as covariance after the change of coordinates."""
     rows = [(Z @ whitening, w) for Z, w in _chunks(table)]
     total = sum(w.sum() for _, w in rows)
@@ -239,7 +242,7 @@ def mixture_of_experts(model: Any, X: Any, y: Any, sample_weight: Any) -> Rechec
 class _Objective:
     """The objective and its step, on all rows at once."""
 
-    def __init__(self, model: Any, Z: Array, y: Array, w: Array, largest: Array, var_y: float) -> None:
+    def __init__(self, model: Any, Z: AnyArray, y: AnyArray, w: AnyArray, largest: AnyArray, var_y: float) -> None:
         self.Z = Z
         self.y = y
         self.w = w
@@ -251,7 +254,7 @@ class _Objective:
         self.rho = model.reg_variance * var_y * w.sum() / self.K
         self.D = np.diag(np.r_[0.0, np.ones(Z.shape[1] - 1)])
 
-    def value(self, gate: Array, weights: Array, variances: Array) -> tuple[float, Array]:
+    def value(self, gate: AnyArray, weights: AnyArray, variances: AnyArray) -> tuple[float, AnyArray]:
         Z = self.Z
         K = self.K
         logs = np.log(_softmax(Z @ gate.T))
@@ -271,7 +274,9 @@ class _Objective:
                 total -= 0.5 * (self.alpha * weights[k] @ self.D @ weights[k] + self.rho) / variances[k]
         return total, np.exp(logs - top) / sums
 
-    def step(self, r: Array, gate: Array, weights: Array, variances: Array) -> tuple[Array, Array, Array]:
+    def step(
+        self, r: AnyArray, gate: AnyArray, weights: AnyArray, variances: AnyArray
+    ) -> tuple[AnyArray, AnyArray, AnyArray]:
         Z = self.Z
         y = self.y
         wr = self.w[:, None] * r
@@ -293,7 +298,7 @@ class _Objective:
                 variances[k] = rest / wr[:, k].sum()
         return new_gate, weights, variances
 
-    def _newton(self, at: Array, target: Array, w: Array, penalty: float) -> Array:
+    def _newton(self, at: AnyArray, target: AnyArray, w: AnyArray, penalty: float) -> AnyArray:
         """Return the damped Newton step of a softmax regression on target probabilities."""
         Z = self.Z
         C, p = at.shape
@@ -310,21 +315,21 @@ class _Objective:
         return step * (np.log(1 + reach) / reach if reach > 1e-12 else 1.0)
 
 
-def _softmax(scores: Array) -> Array:
+def _softmax(scores: AnyArray) -> AnyArray:
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def _with_intercept(coef: Array, intercept: Array, mean: Array, spread: Array) -> Array:
+def _with_intercept(coef: AnyArray, intercept: AnyArray, mean: AnyArray, spread: AnyArray) -> AnyArray:
     coef = np.asarray(coef)
     intercept = np.asarray(intercept)
     return np.concatenate([(intercept + coef @ mean)[..., None], coef * spread], axis=-1)
 
 
-def _labelled_rows(block: Any) -> tuple[Array, Array, Array]:
+def _labelled_rows(block: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     X = np.array(block.X, dtype=np.float64)
     return X, np.array(block.y), np.ones(len(X)) if block.weight is None else block.weight.copy()
 
 
-def _join(a: tuple[Array, ...], b: tuple[Array, ...]) -> tuple[Array, ...]:
+def _join(a: tuple[AnyArray, ...], b: tuple[AnyArray, ...]) -> tuple[AnyArray, ...]:
     return tuple(np.concatenate([x, y]) for x, y in zip(a, b, strict=True))

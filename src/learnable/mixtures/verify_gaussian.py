@@ -9,14 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, xlogy
 
-from ..core.checking import Recheck
+from ..core import AnyArray, Recheck
 from ..data.blocks import map_reduce
 from ..data.checking import read_table
-
-Array = NDArray[Any]
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
@@ -57,13 +54,13 @@ def gaussian_mixture(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     return Recheck(max(rise, 0.0) if np.isfinite(rise) else np.inf, max(1e-12, lost) * size, table.fingerprint)
 
 
-def condition(sigma: Array) -> float:
+def condition(sigma: AnyArray) -> float:
     """Return the condition number of the correlations."""
     size = np.sqrt(np.diag(sigma))
     return float(np.linalg.cond(sigma / size / size[:, None]))
 
 
-def _precisions_agree(model: Any, sigma: Array, tolerance: float) -> bool:
+def _precisions_agree(model: Any, sigma: AnyArray, tolerance: float) -> bool:
     """Tell whether `precisions_` are the inverses of the covariances, and `precisions_cholesky_` their factors."""
     K = model.n_components
     d = model.n_features_in_
@@ -84,7 +81,7 @@ def _precisions_agree(model: Any, sigma: Array, tolerance: float) -> bool:
     return True
 
 
-def cholesky(A: Array) -> Array:
+def cholesky(A: AnyArray) -> AnyArray:
     """Return L with LLᵀ = A in extended precision; raise LinAlgError where A is not positive."""
     rest = np.array(A, dtype=np.longdouble)
     L = np.zeros_like(rest)
@@ -96,7 +93,7 @@ def cholesky(A: Array) -> Array:
     return L
 
 
-def solve(L: Array, B: Array) -> Array:
+def solve(L: AnyArray, B: AnyArray) -> AnyArray:
     """Return L⁻¹B by forward substitution."""
     Z = np.array(B, dtype=np.longdouble)
     for j in range(len(L)):
@@ -104,13 +101,13 @@ def solve(L: Array, B: Array) -> Array:
     return Z
 
 
-def inverse_of(L: Array) -> Array:
+def inverse_of(L: AnyArray) -> AnyArray:
     """Return (LLᵀ)⁻¹."""
     Z = solve(L, np.eye(len(L)))
     return np.asarray(Z.T @ Z)
 
 
-def matrices(kind: str, covariances: Array, K: int, d: int) -> Array:
+def matrices(kind: str, covariances: AnyArray, K: int, d: int) -> AnyArray:
     """Return Σₖ as (K, d, d), whatever the type."""
     if kind == "full":
         return covariances
@@ -119,7 +116,9 @@ def matrices(kind: str, covariances: Array, K: int, d: int) -> Array:
     return np.stack([np.diag(np.broadcast_to(each, d)) for each in covariances])
 
 
-def expect(X: Array, pi: Array, mu: Array, sigma: Array, known: Array | None) -> tuple[Array, Array, Array, Array]:
+def expect(
+    X: AnyArray, pi: AnyArray, mu: AnyArray, sigma: AnyArray, known: AnyArray | None
+) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
     """Return log p(x), responsibilities (n, K), rows completed by each component (n, K, d) and what is uncertain."""
     n, d = X.shape
     K = len(pi)
@@ -150,8 +149,15 @@ def expect(X: Array, pi: Array, mu: Array, sigma: Array, known: Array | None) ->
 
 
 def step(
-    kind: str, X: Array, w: Array, r: Array, filled: Array, spread: Array, prior: dict[str, Any], reg: float
-) -> tuple[Array, Array, Array]:
+    kind: str,
+    X: AnyArray,
+    w: AnyArray,
+    r: AnyArray,
+    filled: AnyArray,
+    spread: AnyArray,
+    prior: dict[str, Any],
+    reg: float,
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return π, μ, Σ after an M-step."""
     K = r.shape[1]
     d = X.shape[1]
@@ -188,7 +194,9 @@ def step(
     return pi / pi.sum(), mu, sigma
 
 
-def log_prior(kind: str, pi: Array, mu: Array, sigma: Array, prior: dict[str, Any], reg: float, weight: float) -> float:
+def log_prior(
+    kind: str, pi: AnyArray, mu: AnyArray, sigma: AnyArray, prior: dict[str, Any], reg: float, weight: float
+) -> float:
     """Return the logarithm of the prior's density, up to a constant."""
     K, d = mu.shape
     factors = [cholesky(each) for each in sigma]
@@ -210,7 +218,7 @@ def log_prior(kind: str, pi: Array, mu: Array, sigma: Array, prior: dict[str, An
     return float(value)
 
 
-def prior_of(model: Any, X: Array, w: Array) -> dict[str, Any]:
+def prior_of(model: Any, X: AnyArray, w: AnyArray) -> dict[str, Any]:
     """Return the prior's parameters, with absent ones in place."""
     d = X.shape[1]
     K = model.n_components
@@ -234,11 +242,11 @@ def prior_of(model: Any, X: Array, w: Array) -> dict[str, Any]:
     return prior | {"dof": d + 2.0, "scale": scale, "mean": mean, "kappa": 0.01}
 
 
-def _rows_of(block: Any) -> tuple[Array, Array]:
+def _rows_of(block: Any) -> tuple[AnyArray, AnyArray]:
     return block.X.copy(), np.ones(len(block.X)) if block.weight is None else block.weight.copy()
 
 
-def _join(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+def _join(a: tuple[AnyArray, AnyArray], b: tuple[AnyArray, AnyArray]) -> tuple[AnyArray, AnyArray]:
     return np.concatenate([a[0], b[0]]), np.concatenate([a[1], b[1]])
 
 
@@ -281,7 +289,7 @@ def variational_mixture(model: Any, X: Any, y: Any, sample_weight: Any) -> Reche
 class _Bound:
     """The model, its rows and its prior."""
 
-    def __init__(self, model: Any, X: Array, w: Array, known: Array | None) -> None:
+    def __init__(self, model: Any, X: AnyArray, w: AnyArray, known: AnyArray | None) -> None:
         self.kind = model.covariance_type
         self.K = model.n_components
         self.d = X.shape[1]
@@ -337,10 +345,10 @@ class _Bound:
         ]
         return all(np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-8, atol=1e-12) for a, b in pairs)
 
-    def dof(self, N: Array) -> Array:
+    def dof(self, N: AnyArray) -> AnyArray:
         return self.nu0 + (np.full(self.K, N.sum()) if self.kind == "tied" else N)
 
-    def bound(self, N: Array, m: Array, cov: Array) -> tuple[float, Array]:
+    def bound(self, N: AnyArray, m: AnyArray, cov: AnyArray) -> tuple[float, AnyArray]:
         """Return F after an E-step from these parameters, and the responsibilities."""
         K = self.K
         d = self.d
@@ -369,7 +377,7 @@ class _Bound:
             of_means += 0.5 * (prior + entropy)
         return local + of_weights + of_means + of_precisions, r
 
-    def step(self, r: Array) -> tuple[Array, Array, Array]:
+    def step(self, r: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Return N, m and Ψ/ν under the responsibilities (Bishop, 10.58 to 10.63)."""
         K = self.K
         d = self.d
@@ -392,7 +400,7 @@ class _Bound:
             return N, m, (self.psi0 + diagonal) / nu[:, None]
         return N, m, (self.psi0 + diagonal.mean(axis=1)) / nu
 
-    def _weights(self, N: Array) -> tuple[Array, float]:
+    def _weights(self, N: AnyArray) -> tuple[AnyArray, float]:
         """Return E[log π], and E[log p(π)] − E[log q(π)]."""
         if not self.process:
             a = self.alpha0 + N
@@ -408,7 +416,7 @@ class _Bound:
         own = gammaln(a + b) - gammaln(a) - gammaln(b) + (a - 1) * log_v + (b - 1) * log_rest
         return logs, float((prior - own).sum())
 
-    def _precisions(self, N: Array, cov: Array) -> tuple[Array, float]:
+    def _precisions(self, N: AnyArray, cov: AnyArray) -> tuple[AnyArray, float]:
         """Return E[log|Λ|] of each component, and E[log p(Λ)] − E[log q(Λ)] of all."""
         nu = self.dof(N)
         d = self.d
@@ -436,7 +444,7 @@ class _Bound:
         logs = log_lambda.sum(axis=1) if self.kind == "diag" else d * log_lambda
         return logs, float((prior - own).sum())
 
-    def _log_b(self, psi: Array, nu: float) -> float:
+    def _log_b(self, psi: AnyArray, nu: float) -> float:
         """Return the logarithm of the constant of a Wishart density (Bishop, B.79)."""
         d = self.d
         value = 0.5 * nu * np.linalg.slogdet(psi)[1] - 0.5 * nu * d * np.log(2) - 0.25 * d * (d - 1) * np.log(np.pi)

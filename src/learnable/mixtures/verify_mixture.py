@@ -10,16 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaln, digamma, gammaln, multigammaln, xlog1py, xlogy
 
-from ..core.checking import Recheck
+from ..core import AnyArray, Recheck
 from ..data.blocks import map_reduce
 from ..data.checking import read_table
 from .verify_gaussian import _join, _rows_of
-
-Array = NDArray[Any]
 
 
 @np.errstate(all="ignore")  # a model may hold anything; NaN and infinity then fail the comparison
@@ -47,7 +44,7 @@ def mixture_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
     tau = family.average(w)
     centre = family.solve(tau)
 
-    def objective(pi: Array, theta: list[Any]) -> tuple[float, Array]:
+    def objective(pi: AnyArray, theta: list[Any]) -> tuple[float, AnyArray]:
         logs = np.stack([np.log(p) + family.log_density(each) for p, each in zip(pi, theta, strict=True)], axis=1)
         if known is not None:
             logs[(known >= 0)[:, None] & (np.arange(K) != known[:, None])] = -np.inf
@@ -78,24 +75,24 @@ def mixture_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Recheck:
 class _Family:
     """One family on a table; numbers have one member for each column, t(x) then is (n, d, S)."""
 
-    def __init__(self, X: Array, w: Array, model: Any) -> None:
+    def __init__(self, X: AnyArray, w: AnyArray, model: Any) -> None:
         self.X = X
         self.known = {name: np.asarray(v)[0] for name, v in model.parameters_.items() if name == "n"}
         self.n_categories = np.asarray(model.parameters_["p"]).shape[-1] if model.family_ == "Categorical" else 0
         self.t = self.statistic(X)
 
-    def average(self, w: Array) -> Array:
+    def average(self, w: AnyArray) -> AnyArray:
         return np.tensordot(w / w.sum(), self.t, axes=1) if w.sum() > 0 else np.zeros(self.t.shape[1:])
 
-    def log_density(self, theta: dict[str, Any]) -> Array:
+    def log_density(self, theta: dict[str, Any]) -> AnyArray:
         value = self.log_base(self.X) + self.score(self.t, **theta)
         return np.asarray(value if value.ndim == 1 else value.sum(axis=1), dtype=np.float64)
 
-    def magnitude(self, w: Array) -> float:
+    def magnitude(self, w: AnyArray) -> float:
         size = np.abs(self.log_base(self.X)).reshape(len(w), -1).sum(axis=1)
         return float(w @ size / w.sum())
 
-    def log_base(self, X: Array) -> Any:
+    def log_base(self, X: AnyArray) -> Any:
         return np.zeros(X.shape if self.t.ndim == 3 else len(X))
 
     statistic: Any
@@ -107,40 +104,40 @@ class _Family:
 class _Normal(_Family):
     """About the means and in units of the spread of the table, so that little cancels."""
 
-    def __init__(self, X: Array, w: Array, model: Any) -> None:
+    def __init__(self, X: AnyArray, w: AnyArray, model: Any) -> None:
         self.shift = np.average(X, axis=0, weights=w)
         self.scale = np.sqrt(np.average((X - self.shift) ** 2, axis=0, weights=w))
         super().__init__(X, w, model)
 
-    def statistic(self, X: Array) -> Array:
+    def statistic(self, X: AnyArray) -> AnyArray:
         z = ((X - self.shift) / self.scale).astype(np.longdouble)
         return np.stack([z, z * z], axis=-1)
 
-    def log_base(self, X: Array) -> Any:
+    def log_base(self, X: AnyArray) -> Any:
         return -0.5 * np.log(2 * np.pi) - np.broadcast_to(np.log(self.scale), X.shape)
 
-    def score(self, t: Array, mean: Array, std: Array) -> Any:
+    def score(self, t: AnyArray, mean: AnyArray, std: AnyArray) -> Any:
         m = (mean - self.shift) / self.scale
         s = std / self.scale
         return -(t[..., 1] - 2 * m * t[..., 0] + m * m) / (2 * s * s) - np.log(s)
 
-    def solve(self, t: Array) -> dict[str, Any]:
+    def solve(self, t: AnyArray) -> dict[str, Any]:
         spread = np.sqrt(t[..., 1] - t[..., 0] ** 2)
         return {"mean": t[..., 0] * self.scale + self.shift, "std": spread * self.scale}
 
-    def mean(self, mean: Array, std: Array) -> Array:
+    def mean(self, mean: AnyArray, std: AnyArray) -> AnyArray:
         return mean
 
 
 class _MultivariateNormal(_Normal):
-    def statistic(self, X: Array) -> Array:
+    def statistic(self, X: AnyArray) -> AnyArray:
         z = (X - self.shift) / self.scale
         return np.concatenate([z, (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)], axis=1)
 
-    def log_base(self, X: Array) -> Any:
+    def log_base(self, X: AnyArray) -> Any:
         return np.full(len(X), -0.5 * X.shape[1] * np.log(2 * np.pi) - np.log(self.scale).sum())
 
-    def score(self, t: Array, mean: Array, cov: Array) -> Any:
+    def score(self, t: AnyArray, mean: AnyArray, cov: AnyArray) -> Any:
         d = len(self.scale)
         m = (mean - self.shift) / self.scale
         S = cov / np.outer(self.scale, self.scale)
@@ -149,12 +146,12 @@ class _MultivariateNormal(_Normal):
         second = t[..., d:]
         return -0.5 * (second @ P.ravel() - 2 * first @ P @ m + m @ P @ m + np.linalg.slogdet(S)[1])
 
-    def solve(self, t: Array) -> dict[str, Any]:
+    def solve(self, t: AnyArray) -> dict[str, Any]:
         d = len(self.scale)
         cov = t[d:].reshape(d, d) - np.outer(t[:d], t[:d])
         return {"mean": t[:d] * self.scale + self.shift, "cov": cov * np.outer(self.scale, self.scale)}
 
-    def mean(self, mean: Array, cov: Array) -> Array:
+    def mean(self, mean: AnyArray, cov: AnyArray) -> AnyArray:
         return mean
 
 
@@ -185,11 +182,11 @@ class _Binomial(_Family):
     score = staticmethod(lambda t, n, p: xlogy(t[..., 0], p) + xlog1py(n - t[..., 0], -p))
     mean = staticmethod(lambda n, p: n * p)
 
-    def log_base(self, X: Array) -> Any:
+    def log_base(self, X: AnyArray) -> Any:
         n = self.known["n"]
         return gammaln(n + 1) - gammaln(X + 1) - gammaln(n - X + 1)
 
-    def solve(self, t: Array) -> dict[str, Any]:
+    def solve(self, t: AnyArray) -> dict[str, Any]:
         return {"n": self.known["n"], "p": np.clip(t[..., 0] / self.known["n"], 0, 1)}
 
 
@@ -198,7 +195,7 @@ class _Categorical(_Family):
     solve = staticmethod(lambda t: {"p": t})
     mean = staticmethod(lambda p: (p * np.arange(p.shape[-1])).sum(axis=-1))
 
-    def statistic(self, X: Array) -> Array:
+    def statistic(self, X: AnyArray) -> AnyArray:
         return (X[..., None] == np.arange(self.n_categories)).astype(np.float64)
 
 
@@ -208,7 +205,7 @@ class _Multinomial(_Family):
     score = staticmethod(lambda t, n, p: xlogy(t, p).sum(axis=-1))
     mean = staticmethod(lambda n, p: n * p)
 
-    def solve(self, t: Array) -> dict[str, Any]:
+    def solve(self, t: AnyArray) -> dict[str, Any]:
         return {"n": self.known["n"], "p": t / t.sum()}
 
 
@@ -217,11 +214,11 @@ class _Gamma(_Family):
     sign = 1.0
     mean = staticmethod(lambda shape, rate: shape / rate)
 
-    def score(self, t: Array, shape: Array, rate: Array) -> Any:
+    def score(self, t: AnyArray, shape: AnyArray, rate: AnyArray) -> Any:
         power = shape - 1 if self.sign > 0 else -shape - 1
         return shape * np.log(rate) - gammaln(shape) + power * t[..., 0] - rate * t[..., 1]
 
-    def solve(self, t: Array) -> dict[str, Any]:
+    def solve(self, t: AnyArray) -> dict[str, Any]:
         gap = np.log(t[..., 1]) - self.sign * t[..., 0]  # log a − ψ(a) falls from ∞ to 0
         shape = np.array([_root(lambda u, g=g: u - digamma(np.exp(u)) - g, -30, 60) for g in gap])
         return {"shape": np.exp(shape), "rate": np.exp(shape) / t[..., 1]}
@@ -238,8 +235,8 @@ class _Dirichlet(_Family):
     score = staticmethod(lambda t, alpha: ((alpha - 1) * t).sum(axis=-1) - gammaln(alpha).sum() + gammaln(alpha.sum()))
     mean = staticmethod(lambda alpha: alpha / alpha.sum())
 
-    def solve(self, t: Array) -> dict[str, Any]:
-        def entries(total: float) -> Array:  # ψ(αₖ) = tₖ + ψ(A)
+    def solve(self, t: AnyArray) -> dict[str, Any]:
+        def entries(total: float) -> AnyArray:  # ψ(αₖ) = tₖ + ψ(A)
             return np.array([np.exp(_root(lambda u, v=v: digamma(np.exp(u)) - v, -60, 40)) for v in t + digamma(total)])
 
         log_total = _root(lambda u: entries(np.exp(u)).sum() / np.exp(u) - 1, -10, 30)
@@ -251,7 +248,7 @@ class _Beta(_Family):
     score = staticmethod(lambda t, a, b: (a - 1) * t[..., 0] + (b - 1) * t[..., 1] - betaln(a, b))
     mean = staticmethod(lambda a, b: a / (a + b))
 
-    def solve(self, t: Array) -> dict[str, Any]:
+    def solve(self, t: AnyArray) -> dict[str, Any]:
         found = np.stack([_Dirichlet.solve(self, each)["alpha"] for each in t])  # type: ignore[arg-type]
         return {"a": found[:, 0], "b": found[:, 1]}
 
@@ -259,13 +256,13 @@ class _Beta(_Family):
 class _Wishart(_Family):
     inverse = False
 
-    def statistic(self, X: Array) -> Array:
+    def statistic(self, X: AnyArray) -> AnyArray:
         size = round(float(np.sqrt(X.shape[1])))
         matrices = X.reshape(-1, size, size)
         linear = np.linalg.inv(matrices) if self.inverse else matrices
         return np.concatenate([np.linalg.slogdet(matrices)[1][:, None], linear.reshape(len(X), -1)], axis=1)
 
-    def score(self, t: Array, df: Array, scale: Array) -> Any:
+    def score(self, t: AnyArray, df: AnyArray, scale: AnyArray) -> Any:
         d = len(scale)
         sign = -1.0 if self.inverse else 1.0
         weight, log_det = (scale, -np.linalg.slogdet(scale)[1]) if self.inverse else (
@@ -275,7 +272,7 @@ class _Wishart(_Family):
         constant = 0.5 * df * (d * np.log(2) + log_det) + multigammaln(0.5 * df, d)
         return power * t[..., 0] - 0.5 * t[..., 1:] @ weight.ravel() - constant
 
-    def solve(self, t: Array) -> dict[str, Any]:
+    def solve(self, t: AnyArray) -> dict[str, Any]:
         d = round(float(np.sqrt(len(t) - 1)))
         M = t[1:].reshape(d, d)
         sign = -1.0 if self.inverse else 1.0
@@ -288,7 +285,7 @@ class _Wishart(_Family):
         df = np.exp(_root(excess, -20, 40)) + d - 1
         return {"df": df, "scale": np.linalg.inv(M) * df if self.inverse else M / df}
 
-    def mean(self, df: Array, scale: Array) -> Array:
+    def mean(self, df: AnyArray, scale: AnyArray) -> AnyArray:
         d = len(scale)
         return scale / (df - d - 1) if self.inverse else df * scale
 

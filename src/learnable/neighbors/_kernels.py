@@ -10,14 +10,12 @@ number of coordinates that differ.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import AnyArray
 from ..core.jit import kernel
-
-Array = NDArray[Any]
 
 NO_ROW: Final = 2**62  # number of a neighbour that is not there
 
@@ -33,7 +31,7 @@ _LEAST_SQUARE: Final = 1e-280  # below, squares may have lost digits to underflo
 
 
 @kernel
-def square_of(q: Array, X: Array, row: int, unit: float) -> float:
+def square_of(q: AnyArray, X: AnyArray, row: int, unit: float) -> float:
     """Return Σ(qᵢ − xᵢ·unit)² for a row of X; q is in units of 1/unit already.
 
     (The row is a number, not a view: views are counted references, which cost more than a short row.)
@@ -46,7 +44,7 @@ def square_of(q: Array, X: Array, row: int, unit: float) -> float:
 
 
 @kernel
-def sparse_square_of(q_at: Array, q: Array, x_at: Array, x: Array, unit: float) -> float:
+def sparse_square_of(q_at: AnyArray, q: AnyArray, x_at: AnyArray, x: AnyArray, unit: float) -> float:
     """Return Σ(qᵢ − xᵢ·unit)² of two sparse rows with sorted column numbers."""
     key, a, b = 0.0, 0, 0
     while a < q_at.size or b < x_at.size:
@@ -65,7 +63,7 @@ def sparse_square_of(q_at: Array, q: Array, x_at: Array, x: Array, unit: float) 
 
 
 @kernel
-def offer(keys: Array, rows: Array, key: float, row: int) -> None:
+def offer(keys: AnyArray, rows: AnyArray, key: float, row: int) -> None:
     """Put (key, row) in the place of the worst, if it is better."""
     if key > keys[0] or (key == keys[0] and row >= rows[0]):
         return
@@ -85,7 +83,7 @@ def offer(keys: Array, rows: Array, key: float, row: int) -> None:
 
 
 @kernel
-def sort_heaps(keys: Array, rows: Array) -> None:
+def sort_heaps(keys: AnyArray, rows: AnyArray) -> None:
     """Turn each heap into a list from the best to the worst."""
     for i in range(keys.shape[0]):
         for size in range(keys.shape[1] - 1, 0, -1):
@@ -99,17 +97,17 @@ def sort_heaps(keys: Array, rows: Array) -> None:
 
 @kernel
 def scan_bounds(
-    bounds: Array,
+    bounds: AnyArray,
     first: int,
-    order: Array,
-    X: Array,
-    Q: Array,
-    units: Array,
-    own: Array,
-    scale: Array,
-    floor: Array,
-    keys: Array,
-    rows: Array,
+    order: AnyArray,
+    X: AnyArray,
+    Q: AnyArray,
+    units: AnyArray,
+    own: AnyArray,
+    scale: AnyArray,
+    floor: AnyArray,
+    keys: AnyArray,
+    rows: AnyArray,
 ) -> None:
     """Offer every row whose lower bound does not exclude it.
 
@@ -147,20 +145,20 @@ def scan_bounds(
 
 @kernel
 def scan_sparse_bounds(
-    bounds: Array,
+    bounds: AnyArray,
     first: int,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    q_indptr: Array,
-    q_indices: Array,
-    q_data: Array,
-    units: Array,
-    own: Array,
-    scale: Array,
-    floor: Array,
-    keys: Array,
-    rows: Array,
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    q_indptr: AnyArray,
+    q_indices: AnyArray,
+    q_data: AnyArray,
+    units: AnyArray,
+    own: AnyArray,
+    scale: AnyArray,
+    floor: AnyArray,
+    keys: AnyArray,
+    rows: AnyArray,
 ) -> None:
     """Do what `scan_bounds` does for sparse rows first…first + t − 1 and float64 bounds (t, m)."""
     for j in range(bounds.shape[0]):
@@ -174,7 +172,9 @@ def scan_sparse_bounds(
 
 
 @kernel
-def keys_of_run(q: Array, columns: Array, first: int, last: int, unit: float, power: float, out: Array) -> None:
+def keys_of_run(
+    q: AnyArray, columns: AnyArray, first: int, last: int, unit: float, power: float, out: AnyArray
+) -> None:
     """Write the keys of rows first…last − 1, given by columns (d, n): a column at a time, many rows at once."""
     keys = out[: last - first]
     keys[:] = 0.0
@@ -199,7 +199,9 @@ def keys_of_run(q: Array, columns: Array, first: int, last: int, unit: float, po
 
 
 @kernel
-def scan_rows(columns: Array, Q: Array, units: Array, own: Array, power: float, keys: Array, rows: Array) -> None:
+def scan_rows(
+    columns: AnyArray, Q: AnyArray, units: AnyArray, own: AnyArray, power: float, keys: AnyArray, rows: AnyArray
+) -> None:
     """Offer every row of a table that is given by columns (d, n)."""
     n = columns.shape[1]
     run = np.empty(_RUN)
@@ -214,7 +216,7 @@ def scan_rows(columns: Array, Q: Array, units: Array, own: Array, power: float, 
 
 
 @kernel
-def scan_keys(given: Array, first: int, own: Array, keys: Array, rows: Array) -> None:
+def scan_keys(given: AnyArray, first: int, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
     """Offer rows first…first + t − 1, whose keys (m, t) are given."""
     for i in range(given.shape[0]):
         skipped, heap_keys, heap_rows = own[i], keys[i], rows[i]
@@ -224,7 +226,7 @@ def scan_keys(given: Array, first: int, own: Array, keys: Array, rows: Array) ->
 
 
 @kernel
-def present_distance(Q: Array, i: int, X: Array, j: int) -> float:
+def present_distance(Q: AnyArray, i: int, X: AnyArray, j: int) -> float:
     """Return √(d/c·Σ(qᵢ − xᵢ)²) over the c of d columns that are missing in neither row; infinite if there are none."""
     total, largest, count = 0.0, 0.0, 0
     for column in range(X.shape[1]):
@@ -247,7 +249,7 @@ def present_distance(Q: Array, i: int, X: Array, j: int) -> float:
 
 
 @kernel
-def present_distances(Q: Array, X: Array, out: Array) -> None:
+def present_distances(Q: AnyArray, X: AnyArray, out: AnyArray) -> None:
     """Write the distances (m, n) of queries and rows that may hold NaN."""
     for i in range(Q.shape[0]):
         for j in range(X.shape[0]):
@@ -255,7 +257,9 @@ def present_distances(Q: Array, X: Array, out: Array) -> None:
 
 
 @kernel
-def squares_of_pairs(X: Array, Q: Array, units: Array, queries: Array, rows: Array, out: Array) -> None:
+def squares_of_pairs(
+    X: AnyArray, Q: AnyArray, units: AnyArray, queries: AnyArray, rows: AnyArray, out: AnyArray
+) -> None:
     """Write the keys of the pairs (queries[j], rows[j])."""
     for j in range(rows.size):
         i = queries[j]
@@ -264,16 +268,16 @@ def squares_of_pairs(X: Array, Q: Array, units: Array, queries: Array, rows: Arr
 
 @kernel
 def sparse_squares_of_pairs(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    q_indptr: Array,
-    q_indices: Array,
-    q_data: Array,
-    units: Array,
-    queries: Array,
-    rows: Array,
-    out: Array,
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    q_indptr: AnyArray,
+    q_indices: AnyArray,
+    q_data: AnyArray,
+    units: AnyArray,
+    queries: AnyArray,
+    rows: AnyArray,
+    out: AnyArray,
 ) -> None:
     """Write the keys of the pairs (queries[j], rows[j]) of sparse rows."""
     for j in range(rows.size):
@@ -295,7 +299,7 @@ def sparse_squares_of_pairs(
 
 
 @kernel
-def build_tree(X: Array, order: Array, starts: Array, ends: Array, low: Array, high: Array) -> None:
+def build_tree(X: AnyArray, order: AnyArray, starts: AnyArray, ends: AnyArray, low: AnyArray, high: AnyArray) -> None:
     """Order the rows and write each node's range and box; OUT order (n,), starts, ends (m,), low, high (m, d)."""
     n, d = X.shape
     n_nodes = starts.size
@@ -322,7 +326,7 @@ def build_tree(X: Array, order: Array, starts: Array, ends: Array, low: Array, h
 
 
 @kernel
-def select_middle(X: Array, order: Array, left: int, right: int, middle: int, column: int) -> None:
+def select_middle(X: AnyArray, order: AnyArray, left: int, right: int, middle: int, column: int) -> None:
     """Reorder order[left…right] until the entry at `middle` is where sorting by the column would put it (Hoare)."""
     while left < right:
         pivot = X[order[(left + right) // 2], column]
@@ -345,7 +349,7 @@ def select_middle(X: Array, order: Array, left: int, right: int, middle: int, co
 
 
 @kernel
-def key_of_box(q: Array, low: Array, high: Array, node: int, unit: float, power: float) -> float:
+def key_of_box(q: AnyArray, low: AnyArray, high: AnyArray, node: int, unit: float, power: float) -> float:
     """Return the least key of a point in the box."""
     key = 0.0
     for i in range(q.size):
@@ -363,19 +367,19 @@ def key_of_box(q: Array, low: Array, high: Array, node: int, unit: float, power:
 
 @kernel
 def walk_tree(
-    columns: Array,
-    order: Array,
-    starts: Array,
-    ends: Array,
-    low: Array,
-    high: Array,
-    Q: Array,
-    units: Array,
-    own: Array,
+    columns: AnyArray,
+    order: AnyArray,
+    starts: AnyArray,
+    ends: AnyArray,
+    low: AnyArray,
+    high: AnyArray,
+    Q: AnyArray,
+    units: AnyArray,
+    own: AnyArray,
     power: float,
     margin: float,
-    keys: Array,
-    rows: Array,
+    keys: AnyArray,
+    rows: AnyArray,
 ) -> int:
     """Find the k best rows of every query; return how many rows were looked at.
 

@@ -13,15 +13,28 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Matches, Nothing, Number, Options, fitted, param, tags
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..data.blocks import Block
-from ..data.door import Table, door, read_features
+from ..core import (
+    N_JOBS,
+    AnyArray,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    is_array,
+    law,
+    param,
+    tags,
+)
+from ..data import Block, Table, door, read_features
 from ._kernels import HAMMING
 from .metrics import (
     MeasuredSearch,
@@ -34,8 +47,6 @@ from .metrics import (
     rows_of_index,
 )
 from .ranges import scaled_norms
-
-Array = NDArray[Any]
 
 #: Distances found and distances recomputed agree to this share.
 TOLERANCE = 1e-9
@@ -205,7 +216,7 @@ class NeighborsModel(Estimator):
             self._index = self._build()
         return self._index
 
-    def _find(self, X: Any, k: int) -> tuple[Array, Array]:
+    def _find(self, X: Any, k: int) -> tuple[AnyArray, AnyArray]:
         """Return distances and rows of the k nearest."""
         index = self._searching()
         Q, own = (self.rows_, np.arange(self.n_samples_fit_)) if X is None else (self._queries(X), None)
@@ -234,7 +245,7 @@ class NeighborsModel(Estimator):
                 f'"{mode}" instead.'
             )
 
-    def _graph(self, values: Array, rows: Array, counts: Array) -> Any:
+    def _graph(self, values: AnyArray, rows: AnyArray, counts: AnyArray) -> Any:
         ends = np.concatenate([[0], np.cumsum(counts)])
         graph = sp.csr_array((values, rows, ends), shape=(len(counts), self.n_samples_fit_))
         return graph if get_config().get("sparse_interface", "spmatrix") == "sparray" else sp.csr_matrix(graph)
@@ -265,7 +276,7 @@ class NeighborsModel(Estimator):
         """Return a distance below which only its difference from zero counts: cosines have absolute errors."""
         return 1e-6 if self.effective_metric_ == "cosine" else np.finfo(float).tiny
 
-    def _all_distances(self, probe: int) -> Array:
+    def _all_distances(self, probe: int) -> AnyArray:
         """Return the distances of one training row to all, by NumPy in float64."""
         metric = Metric(self.effective_metric_, self.effective_metric_params_)
         X = self.rows_
@@ -289,35 +300,47 @@ class NeighborsModel(Estimator):
             found = np.concatenate([scaled_norms(gap, metric.power) for gap in gaps])
             return found**2 if metric.name == "sqeuclidean" else found
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "rows_"):
-            raise ModelFileError("load: rows_ is missing.")
-        super()._check_loaded()
-        X = self.rows_
-        n = getattr(self, "n_samples_fit_", None)
-        if not (isinstance(X, np.ndarray) or (sp.issparse(X) and X.format == "csr")):
-            raise ModelFileError("load: rows_ is not a table of numbers.")
-        shape = (n, getattr(self, "n_features_in_", None))
-        if X.dtype not in (np.float64, np.float32) or X.shape != shape:
-            raise ModelFileError("load: rows_ must be a float array of shape (n_samples_fit_, n_features_in_).")
-        numbers = X.data if sp.issparse(X) else X
-        sound = np.isfinite(numbers) | (np.isnan(numbers) if self._takes_missing else False)
-        if 0 in X.shape or not sound.all():
-            raise ModelFileError("load: rows_ must hold finite numbers.")
-        if sp.issparse(X) and not _is_canonical(X):
-            raise ModelFileError("load: the columns of a sparse row of rows_ must ascend.")
-        weight = getattr(self, "row_weights_", None)
-        if weight is not None and not _are_numbers(weight, (n,), positive=True):
-            raise ModelFileError("load: row_weights_ must be positive float64 numbers, one per row.")
-        metric = getattr(self, "effective_metric_", None)
-        parameters = getattr(self, "effective_metric_params_", None)
-        expected = resolve_metric("load", self.metric, 2 if self.p is None else self.p, self.metric_params)
-        if not isinstance(parameters, dict) or metric != expected.name or set(parameters) != set(expected.parameters):
-            raise ModelFileError("load: effective_metric_ is not the metric that the parameters name.")
-        if not all(np.array_equal(parameters[key], value) for key, value in expected.parameters.items()):
-            raise ModelFileError("load: effective_metric_params_ are not those of the metric.")
-        if metric == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ModelFileError("load: precomputed distances must be a square table.")
+    _laws = (
+        law(
+            "rows_ is not a table of numbers",
+            lambda model: isinstance(model.rows_, np.ndarray) or model.rows_.format == "csr",
+        ),
+        law(
+            "rows_ must be a float array of shape (n_samples_fit_, n_features_in_)",
+            lambda model: (
+                model.rows_.dtype in (np.float64, np.float32)
+                and model.rows_.shape == (model.n_samples_fit_, model.n_features_in_)
+                and 0 not in model.rows_.shape
+            ),
+        ),
+        law(
+            "rows_ must hold finite numbers",
+            lambda model: _are_finite(
+                model.rows_.data if sp.issparse(model.rows_) else model.rows_, model._takes_missing
+            ),
+        ),
+        law(
+            "the columns of a sparse row of rows_ must ascend",
+            lambda model: not sp.issparse(model.rows_) or _is_canonical(model.rows_),
+        ),
+        law(
+            "row_weights_ must be positive float64 numbers, one per row",
+            lambda model: (
+                (weight := getattr(model, "row_weights_", None)) is None
+                or (is_array(weight, (model.n_samples_fit_,), finite=True) and (weight > 0).all())
+            ),
+        ),
+        law(
+            "effective_metric_ and effective_metric_params_ are not the metric that the parameters name",
+            lambda model: _is_metric(
+                resolve_metric("load", model.metric, 2 if model.p is None else model.p, model.metric_params), model
+            ),
+        ),
+        law(
+            "precomputed distances must be a square table",
+            lambda model: model.effective_metric_ != "precomputed" or model.rows_.shape[0] == model.rows_.shape[1],
+        ),
+    )
 
 
 def _in_memory(table: Table) -> tuple[Any, Any, Any]:
@@ -342,7 +365,7 @@ def _copied(values: Any) -> Any:
     return None if values is None else values.copy()
 
 
-def _distances_over_present(X: Array, q: Array) -> Array:
+def _distances_over_present(X: AnyArray, q: AnyArray) -> AnyArray:
     """Return the distances of rows that may hold NaN to one: over the columns that are missing in neither."""
     gaps = X - q
     present = ~np.isnan(gaps)
@@ -351,11 +374,11 @@ def _distances_over_present(X: Array, q: Array) -> Array:
     return np.where(count > 0, scaled_norms(np.where(present, gaps, 0.0), 2.0) * share, np.inf)
 
 
-def _as_dense(X: Any) -> Array:
+def _as_dense(X: Any) -> AnyArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-def _directions(X: Array) -> Array:
+def _directions(X: AnyArray) -> AnyArray:
     """Return the rows, each divided by its length; lengths whose squares overflow are no exception."""
     for norm in (np.inf, 2):
         size = np.linalg.norm(X, norm, axis=1, keepdims=True)
@@ -363,10 +386,16 @@ def _directions(X: Array) -> Array:
     return X
 
 
-def _are_numbers(values: Any, shape: tuple[Any, ...], positive: bool = False) -> bool:
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
-        return False
-    return bool(np.isfinite(values).all() and (not positive or (values > 0).all()))
+def _are_finite(numbers: AnyArray, missing: bool) -> bool:
+    """Tell whether all numbers are finite, or NaN where a model takes missing values."""
+    return bool((np.isfinite(numbers) | (np.isnan(numbers) if missing else False)).all())
+
+
+def _is_metric(expected: Metric, model: Any) -> bool:
+    """Tell whether a model has this metric, with its parameters."""
+    known = model.effective_metric_params_
+    same_names = model.effective_metric_ == expected.name and known.keys() == expected.parameters.keys()
+    return same_names and all(np.array_equal(known[key], value) for key, value in expected.parameters.items())
 
 
 def _is_canonical(X: Any) -> bool:

@@ -15,14 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
-from ..core.threads import interruptible
+from ..core import AnyArray, DataError, ParameterError, interruptible
 from ._kernels import CHEBYSHEV, HAMMING, NO_ROW, build_tree, present_distances, scan_keys, walk_tree
 from .search import FunctionSearch, PlainSearch, ScreenedSearch, Search, SparseSearch
-
-Array = NDArray[Any]
 
 _POWERS = {"manhattan": 1.0, "cityblock": 1.0, "l1": 1.0, "euclidean": 2.0, "l2": 2.0, "sqeuclidean": 2.0}
 
@@ -85,7 +81,7 @@ def _of_object(metric: Any) -> Metric:
     return Metric(known[name], {}) if name in known else Metric(partial(_pair_metric, metric), {})
 
 
-def _pair_metric(metric: Any, a: Array, b: Array) -> float:
+def _pair_metric(metric: Any, a: AnyArray, b: AnyArray) -> float:
     """Return the distance of two rows by a DistanceMetric."""
     return float(metric.pairwise(np.atleast_2d(a), np.atleast_2d(b))[0, 0])
 
@@ -115,7 +111,7 @@ def rows_of_index(X: Any) -> Any:
     return X
 
 
-def graph_row(D: Any, row: int) -> Array:
+def graph_row(D: Any, row: int) -> AnyArray:
     """Return the distances of one row of a table or graph of distances; infinite where a graph has no edge."""
     if not sp.issparse(D):
         return np.asarray(D[row], dtype=np.float64)
@@ -131,11 +127,11 @@ class MeasuredSearch(NamedTuple):
     search: Search
     rows: Any  #: the training rows that it was built on
     prepare: Callable[[Any], Any]
-    measure: Callable[[Array, Array], Array]  #: (keys, units) -> distances
-    limit: Callable[[Array, Array], Array]  #: (radius, units) -> keys, rounded up
+    measure: Callable[[AnyArray, AnyArray], AnyArray]  #: (keys, units) -> distances
+    limit: Callable[[AnyArray, AnyArray], AnyArray]  #: (radius, units) -> keys, rounded up
     squared: bool = False  #: whether the metric is the square of the distance that the search knows
 
-    def nearest(self, Q: Any, k: int, own: Array | None, n_jobs: int | None) -> tuple[Array, Array]:
+    def nearest(self, Q: Any, k: int, own: AnyArray | None, n_jobs: int | None) -> tuple[AnyArray, AnyArray]:
         """Return distances and rows of the k nearest rows of prepared queries."""
         found = self.search.nearest(Q, k, own, n_jobs)
         with np.errstate(over="ignore"):
@@ -144,7 +140,9 @@ class MeasuredSearch(NamedTuple):
                 distances[query] = exact**2 if self.squared else exact
         return distances, found.rows
 
-    def within(self, Q: Any, radius: Array, own: Array | None, n_jobs: int | None) -> tuple[Array, Array, Array]:
+    def within(
+        self, Q: Any, radius: AnyArray, own: AnyArray | None, n_jobs: int | None
+    ) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Return distances and rows within the radius (m,) of each query, by row number, and how many there are."""
         units = self.search.units(Q)
         with np.errstate(over="ignore"):
@@ -213,10 +211,10 @@ def _key_functions(name: str, power: float, d: int) -> tuple[Any, Any]:
     return lambda keys, units: keys ** (1 / power) / units, lambda r, units: (r * units) ** power * _UP**power
 
 
-def _pairwise(owner: str, X: Any, metric: Metric) -> Callable[[Any], Array]:
+def _pairwise(owner: str, X: Any, metric: Metric) -> Callable[[Any], AnyArray]:
     from sklearn.metrics import pairwise_distances
 
-    def distances(Q: Any) -> Array:
+    def distances(Q: Any) -> AnyArray:
         try:
             found = pairwise_distances(Q, X, metric=metric.name, **metric.parameters)
         except (TypeError, ValueError) as error:
@@ -233,10 +231,10 @@ def _pairwise(owner: str, X: Any, metric: Metric) -> Callable[[Any], Array]:
     return distances
 
 
-def _over_present(X: Array) -> Callable[[Any], Array]:
+def _over_present(X: AnyArray) -> Callable[[Any], AnyArray]:
     wide = np.ascontiguousarray(X, dtype=np.float64)
 
-    def distances(Q: Array) -> Array:
+    def distances(Q: AnyArray) -> AnyArray:
         found = np.empty((Q.shape[0], wide.shape[0]))
         present_distances(np.ascontiguousarray(Q, dtype=np.float64), wide, found)
         return found
@@ -272,7 +270,7 @@ class _Directions:
         return np.hstack([X, marks])
 
 
-def _inverse(length: Array) -> Array:
+def _inverse(length: AnyArray) -> AnyArray:
     with np.errstate(divide="ignore", over="ignore"):
         inverse = 1.0 / np.asarray(length, dtype=np.float64)
     return np.where((length > 0) & np.isfinite(inverse), inverse, np.where(length > 0, 2.0**1023, 0.0))
@@ -296,7 +294,7 @@ def _like_csr(Q: Any) -> Any:
     return Q if sp.issparse(Q) else sp.csr_array(Q)
 
 
-def _dense(Q: Any) -> Array:
+def _dense(Q: Any) -> AnyArray:
     return Q.toarray() if sp.issparse(Q) else np.ascontiguousarray(Q)
 
 
@@ -304,11 +302,11 @@ def _as_it_is(Q: Any) -> Any:
     return Q
 
 
-def _key_is_distance(keys: Array, units: Array) -> Array:
+def _key_is_distance(keys: AnyArray, units: AnyArray) -> AnyArray:
     return keys
 
 
-def _limit_is_radius(radius: Array, units: Array) -> Array:
+def _limit_is_radius(radius: AnyArray, units: AnyArray) -> AnyArray:
     return radius * units
 
 
@@ -327,11 +325,11 @@ class GraphSearch(Search):
         self.n_rows = n_rows
         self.checked = checked
 
-    def units(self, Q: Any) -> Array:
+    def units(self, Q: Any) -> AnyArray:
         """Return ones."""
         return np.ones(Q.shape[0])
 
-    def _scan(self, Q: Any, own: Array, keys: Array, rows: Array) -> None:
+    def _scan(self, Q: Any, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
         D = self.checked(Q)
         if not sp.issparse(D):
             scan_keys(D, 0, own, keys, rows)
@@ -356,7 +354,7 @@ class GraphSearch(Search):
             keys[i] = distances[best]
             rows[i] = near[best]
 
-    def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
+    def _pairs(self, Q: Any, limit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
         D = self.checked(Q)
         if sp.issparse(D):
             queries = np.repeat(np.arange(D.shape[0]), np.diff(D.indptr))
@@ -385,7 +383,7 @@ _FEWEST_ROWS = 512  # below which no tree is tried
 class TreeSearch(PlainSearch):
     """Search by a k-d tree, for any Minkowski distance. Memory: the rows once more, in the tree's order."""
 
-    def __init__(self, X: Array, power: float, leaf_size: int) -> None:
+    def __init__(self, X: AnyArray, power: float, leaf_size: int) -> None:
         n, d = X.shape
         levels = 0
         while n >> (levels + 1) >= leaf_size and n >> (levels + 1) > 0:
@@ -403,10 +401,10 @@ class TreeSearch(PlainSearch):
         #: The key of a box is rounded d times, and may exceed a row's by as much.
         self.margin = 1.0 - 8 * (d + 8) * 2.0**-53 * max(1.0, power)
 
-    def _scan(self, Q: Array, own: Array, keys: Array, rows: Array) -> None:
+    def _scan(self, Q: AnyArray, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
         self.walk(Q, own, keys, rows)
 
-    def walk(self, Q: Array, own: Array, keys: Array, rows: Array) -> int:
+    def walk(self, Q: AnyArray, own: AnyArray, keys: AnyArray, rows: AnyArray) -> int:
         """Fill the heaps of the queries; return how many rows were looked at."""
         units = self.units(Q)
         nodes = (self.starts, self.ends, self.low, self.high)
@@ -416,7 +414,7 @@ class TreeSearch(PlainSearch):
         )
 
 
-def choose_search(X: Array, power: float, k: int, algorithm: str, leaf_size: int) -> Search:
+def choose_search(X: AnyArray, power: float, k: int, algorithm: str, leaf_size: int) -> Search:
     """Return the search over dense rows by a Minkowski distance that `algorithm` names, or the quickest for "auto"."""
     n, d = X.shape
     if algorithm in ("kd_tree", "ball_tree"):

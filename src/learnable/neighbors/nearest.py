@@ -9,14 +9,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Number, param
-from ..core.errors import ParameterError
+from ..core import AnyArray, Number, ParameterError, param
 from .base import N_NEIGHBORS, NeighborsModel, neighbors_door
-
-Array = NDArray[Any]
 
 
 class NearestNeighbors(NeighborsModel):
@@ -108,7 +104,7 @@ class NearestNeighbors(NeighborsModel):
         values = np.ones(counts.sum()) if mode == "connectivity" else np.concatenate(distances)
         return self._graph(values, np.concatenate(rows), counts)
 
-    def _within(self, X: Any, radius: Any) -> tuple[Array, Array, Array]:
+    def _within(self, X: Any, radius: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
         check_is_fitted(self)
         radius = self.radius if radius is None else radius
         numbers = np.asarray(radius)

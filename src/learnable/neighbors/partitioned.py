@@ -11,17 +11,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
-from ..data.blocks import Block, map_reduce
+from ..core import AnyArray, DataError, ParameterError
+from ..data import Block, Files, map_reduce
 from ..data.door import is_external
-from ..data.files import Files
 from ..data.sources import open_files, open_source
 from .nearest import NearestNeighbors
 
-Array = NDArray[Any]
-Answer = tuple[Array, Array]
+Answer = tuple[AnyArray, AnyArray]
 
 _OWNER = "neighbors_in_partitions"
 
@@ -73,7 +70,7 @@ def neighbors_in_partitions(X: Any, queries: Any, n_neighbors: int = 5, **option
     return distances, rows
 
 
-def _nearest_of_block(queries: Array, k: int, options: dict[str, Any], block: Block) -> Answer:
+def _nearest_of_block(queries: AnyArray, k: int, options: dict[str, Any], block: Block) -> Answer:
     model = NearestNeighbors(n_neighbors=min(k, len(block.X)), n_jobs=1, **options).fit(block.X)
     distances, rows = model.kneighbors(queries)
     return distances, rows + block.start

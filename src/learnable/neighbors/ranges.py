@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import AnyArray
 from ._kernels import CHEBYSHEV, HAMMING
-
-Array = NDArray[Any]
 
 #: A key below this may have lost digits to underflow.
 SMALLEST_KEY = 1e-280
@@ -23,7 +21,7 @@ _SAMPLE = 4096  # rows that tell the typical size
 _ENTRIES = 2**20  # of the differences that are held at once
 
 
-def out_of_range(keys: Array) -> Array:
+def out_of_range(keys: AnyArray) -> AnyArray:
     """Tell which keys under- or overflowed, or may have."""
     return (keys < SMALLEST_KEY) | np.isinf(keys)
 
@@ -40,7 +38,7 @@ def typical_size(X: Any) -> float:
     return float(np.sort(sizes)[len(sizes) // 2]) if len(sizes) else 0.0
 
 
-def pair_distances(Q: Any, X: Any, queries: Array, rows: Array, power: float) -> Array:
+def pair_distances(Q: Any, X: Any, queries: AnyArray, rows: AnyArray, power: float) -> AnyArray:
     """Return the Minkowski distances of the pairs (queries[j], rows[j])."""
     found = np.empty(len(rows))
     step = max(1, _ENTRIES // Q.shape[1])
@@ -52,7 +50,7 @@ def pair_distances(Q: Any, X: Any, queries: Array, rows: Array, power: float) ->
     return found
 
 
-def scaled_norms(gaps: Array, power: float) -> Array:
+def scaled_norms(gaps: AnyArray, power: float) -> AnyArray:
     """Return the norms of rows; where a power of an entry leaves the range, after division by the largest."""
     if power == CHEBYSHEV:
         return np.asarray(np.abs(gaps).max(axis=1))
@@ -64,13 +62,13 @@ def scaled_norms(gaps: Array, power: float) -> Array:
     return norms
 
 
-def _norms(gaps: Array, power: float) -> Array:
+def _norms(gaps: AnyArray, power: float) -> AnyArray:
     if power == 2.0:
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", gaps, gaps)))
     return np.asarray((np.abs(gaps) ** power).sum(axis=1) ** (1.0 / power))
 
 
-def _norms_by_share(gaps: Array, power: float) -> Array:
+def _norms_by_share(gaps: AnyArray, power: float) -> AnyArray:
     largest = gaps.max(axis=1)
     kept = (largest > 0) & np.isfinite(largest)
     norms = largest.copy()
@@ -79,11 +77,11 @@ def _norms_by_share(gaps: Array, power: float) -> Array:
     return norms
 
 
-def _plain(X: Any) -> Array:
+def _plain(X: Any) -> AnyArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
 
 
-def units_for(largest: Array, power: float) -> Array:
+def units_for(largest: AnyArray, power: float) -> AnyArray:
     """Return powers of two that keep the `power`-th powers of numbers up to `largest` in range; mostly one."""
     if power == HAMMING:
         return np.ones(len(largest))
@@ -93,7 +91,7 @@ def units_for(largest: Array, power: float) -> Array:
     return np.where(fits, 1.0, np.ldexp(1.0, np.minimum(-exponents, 1023)))
 
 
-def square_rows(X: Any, unit: float) -> Array:
+def square_rows(X: Any, unit: float) -> AnyArray:
     """Return the squared lengths of sparse rows in a unit."""
     with np.errstate(over="ignore"):
         squares = np.square(X.data.astype(np.float64) * unit)

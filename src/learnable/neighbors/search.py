@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import AnyArray
 from ..data.blocks import map_reduce
 from ._kernels import (
     CHEBYSHEV,
@@ -41,8 +41,6 @@ from ._kernels import (
 )
 from .ranges import SMALLEST_KEY, out_of_range, pair_distances, square_rows, typical_size, units_for
 
-Array = NDArray[Any]
-
 _TILE_ROWS = 1024  # bounds of a block of queries for a tile of rows stay in the cache
 _BLOCK_QUERIES = 256  # queries of one task
 _FLOAT32 = 2.0**-24  # relative rounding of one operation in float32
@@ -55,19 +53,19 @@ _PAIRS = 2**18  # entries of a tile of bounds or distances that NumPy handles at
 class Neighbours(NamedTuple):
     """Neighbours of m queries."""
 
-    keys: Array  #: (m, k) float64, ascending: increasing functions of the distances
-    rows: Array  #: (m, k) int64
-    apart: dict[int, Array]  #: distances (k,) of the queries whose keys are out of range
+    keys: AnyArray  #: (m, k) float64, ascending: increasing functions of the distances
+    rows: AnyArray  #: (m, k) int64
+    apart: dict[int, AnyArray]  #: distances (k,) of the queries whose keys are out of range
 
 
 class Ball(NamedTuple):
     """Rows within a radius of m queries, one run after the other."""
 
-    keys: Array
-    rows: Array
-    counts: Array  #: (m,) length of each run
-    apart: Array  #: positions of keys that are out of range
-    distances: Array  #: and the distances there
+    keys: AnyArray
+    rows: AnyArray
+    counts: AnyArray  #: (m,) length of each run
+    apart: AnyArray  #: positions of keys that are out of range
+    distances: AnyArray  #: and the distances there
 
 
 class Search(ABC):
@@ -84,7 +82,7 @@ class Search(ABC):
     power: float = 2.0
     block_queries: int = _BLOCK_QUERIES
 
-    def nearest(self, Q: Any, k: int, own: Array | None = None, n_jobs: int | None = None) -> Neighbours:
+    def nearest(self, Q: Any, k: int, own: AnyArray | None = None, n_jobs: int | None = None) -> Neighbours:
         """Return the k nearest rows of every query.
 
         Parameters
@@ -102,7 +100,7 @@ class Search(ABC):
         own = np.full(m, -1) if own is None else own
         keys = np.full((m, k), np.inf)
         rows = np.full((m, k), NO_ROW)
-        apart: dict[int, Array] = {}
+        apart: dict[int, AnyArray] = {}
 
         def work(part: slice) -> None:
             self._scan(Q[part], own[part], keys[part], rows[part])
@@ -113,12 +111,12 @@ class Search(ABC):
         over_queries(m, self.block_queries, work, n_jobs)
         return Neighbours(keys, rows, apart)
 
-    def within(self, Q: Any, limit: Array, own: Array | None = None, n_jobs: int | None = None) -> Ball:
+    def within(self, Q: Any, limit: AnyArray, own: AnyArray | None = None, n_jobs: int | None = None) -> Ball:
         """Return the rows whose key is at most `limit` (m,), by row number."""
         m = Q.shape[0]
         own = np.full(m, -1) if own is None else own
         limit = np.maximum(limit, SMALLEST_KEY) if self.has_range else limit
-        found: dict[int, tuple[Array, Array, Array]] = {}
+        found: dict[int, tuple[AnyArray, AnyArray, AnyArray]] = {}
 
         def work(part: slice) -> None:
             queries, rows, keys = self._pairs(Q[part], limit[part])
@@ -136,7 +134,9 @@ class Search(ABC):
         distances = self._distances_of_pairs(Q, queries[apart], rows[apart])
         return Ball(keys, rows, np.bincount(queries, minlength=m), apart, distances)
 
-    def _mend(self, Q: Any, part: slice, own: Array, keys: Array, rows: Array, apart: dict[int, Array]) -> None:
+    def _mend(
+        self, Q: Any, part: slice, own: AnyArray, keys: AnyArray, rows: AnyArray, apart: dict[int, AnyArray]
+    ) -> None:
         """Find the neighbours by their distances for queries with keys out of range, but for equal rows."""
         k = keys.shape[1]
         odd = np.flatnonzero((keys[part, 0] < SMALLEST_KEY) | np.isinf(keys[part, -1])) + part.start
@@ -156,33 +156,33 @@ class Search(ABC):
             rows[i] = found[best]
             apart[i] = distances[best]
 
-    def _distances_of_keys(self, keys: Array, units: Array) -> Array:
+    def _distances_of_keys(self, keys: AnyArray, units: AnyArray) -> AnyArray:
         if self.power in (1.0, CHEBYSHEV):
             return keys / units
         return np.sqrt(keys) / units if self.power == 2.0 else keys ** (1 / self.power) / units
 
-    def _distances_of_pairs(self, Q: Any, queries: Array, rows: Array) -> Array:
+    def _distances_of_pairs(self, Q: Any, queries: AnyArray, rows: AnyArray) -> AnyArray:
         if not len(rows):
             return np.empty(0)
         return pair_distances(Q, self.X, queries, rows, self.power)
 
     @abstractmethod
-    def units(self, Q: Any) -> Array:
+    def units(self, Q: Any) -> AnyArray:
         """Return the unit of each query's key."""
 
     @abstractmethod
-    def _scan(self, Q: Any, own: Array, keys: Array, rows: Array) -> None:
+    def _scan(self, Q: Any, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
         """Fill the heaps of a block of queries."""
 
     @abstractmethod
-    def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
+    def _pairs(self, Q: Any, limit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Return (query, row, key) of at least all pairs within the limits."""
 
 
 class ScreenedSearch(Search):
     """Euclidean search over dense rows, screened in float32. O(nd) memory, half of it (float32) besides the rows."""
 
-    def __init__(self, X: Array) -> None:
+    def __init__(self, X: AnyArray) -> None:
         n, d = X.shape
         self.X = X
         self.n_rows = n
@@ -207,7 +207,7 @@ class ScreenedSearch(Search):
         self.panel = np.empty((n, d + 2), np.float32)
         self._fill_panel(near)
 
-    def _fill_panel(self, near: Array) -> None:
+    def _fill_panel(self, near: AnyArray) -> None:
         """Store the rows in float32; those very far off as zeros: a bound of zero lets them be measured."""
         n, d = self.X.shape
         for part in _slices(n, max(1, _PAIRS // d)):
@@ -219,11 +219,11 @@ class ScreenedSearch(Search):
             self.panel[part, d] = (0.5 - 2 * self.gamma) * np.einsum("ij,ij->i", rows, rows)
             self.panel[part, d + 1] = near[order]
 
-    def units(self, Q: Array) -> Array:
+    def units(self, Q: AnyArray) -> AnyArray:
         """Return the unit of each query's key."""
         return units_for(np.maximum(np.abs(Q).max(axis=1), self.size), 2.0)
 
-    def _prepare(self, Q: Array) -> tuple[Array, Array, Array, Array, Array]:
+    def _prepare(self, Q: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]:
         """Return the queries in units of their keys, the units, the extended rows; factor, floor: keys → bounds."""
         units = self.units(Q)
         d = Q.shape[1]
@@ -240,7 +240,7 @@ class ScreenedSearch(Search):
         floor = (d + 8) * 2.0**-120 * (1 + np.sqrt(np.where(near, square, 0.0)))  # what underflow may take away
         return Q.astype(np.float64) * units[:, None], units, extended, factor, floor
 
-    def _scan(self, Q: Array, own: Array, keys: Array, rows: Array) -> None:
+    def _scan(self, Q: AnyArray, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
         scaled, units, extended, factor, floor = self._prepare(Q)
         bounds = np.empty((len(Q), _TILE_ROWS), np.float32)
         for part in _slices(self.n_rows, _TILE_ROWS):
@@ -249,7 +249,7 @@ class ScreenedSearch(Search):
             np.matmul(extended, tile.T, out=out)
             scan_bounds(out, part.start, self.order, self.X, scaled, units, own, factor, floor, keys, rows)
 
-    def _pairs(self, Q: Array, limit: Array) -> tuple[Array, Array, Array]:
+    def _pairs(self, Q: AnyArray, limit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
         scaled, units, extended, factor, floor = self._prepare(Q)
         with np.errstate(over="ignore"):
             level = (limit * factor + floor).astype(np.float32)
@@ -277,13 +277,13 @@ class SparseSearch(Search):
         self.gamma = (int(np.diff(X.indptr).max(initial=0)) + 8) * _FLOAT64
         self.half_squares = (0.5 - 2 * self.gamma) * square_rows(X, self.unit)
 
-    def units(self, Q: Any) -> Array:
+    def units(self, Q: Any) -> AnyArray:
         """Return the unit of each query's key."""
         largest = np.zeros(Q.shape[0])
         np.maximum.at(largest, np.repeat(np.arange(Q.shape[0]), np.diff(Q.indptr)), np.abs(Q.data))
         return units_for(np.maximum(largest, self.size), 2.0)
 
-    def _prepare(self, Q: Any) -> tuple[Any, Array, Array, Array, Array, Array]:
+    def _prepare(self, Q: Any) -> tuple[Any, AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]:
         units = self.units(Q)
         scaled = sp.csr_array(Q.astype(np.float64).multiply(units[:, None]))
         scaled.sort_indices()
@@ -296,12 +296,12 @@ class SparseSearch(Search):
             factor = np.minimum(0.5 * (self.unit / units) ** 2, 1e300) * (1 + 16 * gamma)
         return scaled, units, np.ascontiguousarray(dense), offset, factor, np.full(len(units), 1e-280)
 
-    def _bounds(self, part: slice, dense: Array, offset: Array) -> Array:
+    def _bounds(self, part: slice, dense: AnyArray, offset: AnyArray) -> AnyArray:
         with np.errstate(over="ignore", invalid="ignore"):  # NaN excludes nothing
             product = self.X[part].astype(np.float64) @ dense * self.unit
             return np.asarray(self.half_squares[part, None] + offset - product)
 
-    def _scan(self, Q: Any, own: Array, keys: Array, rows: Array) -> None:
+    def _scan(self, Q: Any, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
         scaled, units, dense, offset, factor, floor = self._prepare(Q)
         X = self.X
         for part in _slices(self.n_rows, max(1, _PAIRS // len(units))):
@@ -323,7 +323,7 @@ class SparseSearch(Search):
                 rows,
             )
 
-    def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
+    def _pairs(self, Q: Any, limit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
         scaled, units, dense, offset, factor, floor = self._prepare(Q)
         X = self.X
         pairs = []
@@ -340,7 +340,7 @@ class SparseSearch(Search):
 class PlainSearch(Search):
     """Every row measured, by a kernel: any Minkowski distance, and Hamming's. Memory: the rows again, by columns."""
 
-    def __init__(self, X: Array, power: float, order: Array | None = None) -> None:
+    def __init__(self, X: AnyArray, power: float, order: AnyArray | None = None) -> None:
         self.X = X
         self.power = power
         self.n_rows = X.shape[0]
@@ -350,15 +350,15 @@ class PlainSearch(Search):
         self.size = typical_size(X)
         self.block_queries = int(np.clip(2**26 // X.size, 1, 64))  # short enough for Ctrl-C
 
-    def units(self, Q: Array) -> Array:
+    def units(self, Q: AnyArray) -> AnyArray:
         """Return the unit of each query's key."""
         return units_for(np.maximum(np.abs(Q).max(axis=1), self.size), self.power)
 
-    def _scan(self, Q: Array, own: Array, keys: Array, rows: Array) -> None:
+    def _scan(self, Q: AnyArray, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
         units = self.units(Q)
         scan_rows(self.columns, Q * units[:, None], units, own, self.power, keys, rows)
 
-    def _pairs(self, Q: Array, limit: Array) -> tuple[Array, Array, Array]:
+    def _pairs(self, Q: AnyArray, limit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
         units = self.units(Q)
         pairs = []
         keys = np.empty(self.n_rows)
@@ -375,19 +375,19 @@ class FunctionSearch(Search):
 
     has_range = False
 
-    def __init__(self, n_rows: int, distances: Callable[[Any], Array], block_queries: int) -> None:
+    def __init__(self, n_rows: int, distances: Callable[[Any], AnyArray], block_queries: int) -> None:
         self.n_rows = n_rows
         self.distances = distances
         self.block_queries = block_queries
 
-    def units(self, Q: Any) -> Array:
+    def units(self, Q: Any) -> AnyArray:
         """Return ones."""
         return np.ones(Q.shape[0])
 
-    def _scan(self, Q: Any, own: Array, keys: Array, rows: Array) -> None:
+    def _scan(self, Q: Any, own: AnyArray, keys: AnyArray, rows: AnyArray) -> None:
         scan_keys(self.distances(Q), 0, own, keys, rows)
 
-    def _pairs(self, Q: Any, limit: Array) -> tuple[Array, Array, Array]:
+    def _pairs(self, Q: Any, limit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
         distances = self.distances(Q)
         queries, rows = np.nonzero(distances <= limit[:, None])
         return queries, rows, distances[queries, rows]

@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck
+from ..core import AnyArray, Recheck
 from ..data.blocks import Blocks, Part, map_reduce, scan
 from ..data.checking import read_table
 from ..data.door import Table
-
-Array = NDArray[Any]
 
 _PROBES = 32  # rows whose neighbours are looked for again
 _CHUNK = 2**18  # numbers of X at a time
@@ -84,7 +81,7 @@ def _checksum_of_model(model: Any) -> str:
     return f"{scan(Blocks([part]), None, getattr(model, 'classes_', None)).checksum:016x}"
 
 
-def _distances(model: Any, X: Any, q: Any) -> Array:
+def _distances(model: Any, X: Any, q: Any) -> AnyArray:
     """Return the distances from q to every row of X, by the definition."""
     name = model.effective_metric_
     parameters = model.effective_metric_params_
@@ -99,7 +96,7 @@ def _distances(model: Any, X: Any, q: Any) -> Array:
     return np.concatenate([_distances_of_some(name, parameters, _plain(part), _plain(q)[0]) for part in parts])
 
 
-def _distances_of_some(name: Any, parameters: dict[str, Any], X: Array, q: Array) -> Array:
+def _distances_of_some(name: Any, parameters: dict[str, Any], X: AnyArray, q: AnyArray) -> AnyArray:
     orders = {**_ORDERS, "minkowski": parameters.get("p")}
     order = orders.get(name) if isinstance(name, str) else None
     if order is not None:
@@ -123,5 +120,5 @@ def _distances_of_some(name: Any, parameters: dict[str, Any], X: Array, q: Array
     return np.asarray(pairwise_distances(X.astype(float), q[None].astype(float), metric=name, **parameters)[:, 0])
 
 
-def _plain(X: Any) -> Array:
+def _plain(X: Any) -> AnyArray:
     return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.longdouble)

@@ -11,18 +11,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import Matches, Nothing, Options, fitted, param
-from ..core.errors import DataError, ModelFileError
-from ..core.estimator import Certificate, Run
+from ..core import (
+    AnyArray,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Options,
+    Run,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    param,
+)
 from ..data.door import Table
 from ..data.sources import NamedScore, rowwise
 from .base import NeighborsModel, neighbors_door
-
-Array = NDArray[Any]
 
 
 class VotingModel(NeighborsModel):
@@ -33,11 +41,11 @@ class VotingModel(NeighborsModel):
         "Votes of the neighbours: one each, 1/distance, or a function from an array of distances to an array of votes.",
         default="uniform",
     )
-    row_weights_: Array = fitted(
+    row_weights_: AnyArray = fitted(
         "(n_samples_fit_,)", "Their weights, if weights were given: a row of weight w counts as w rows.", optional=True
     )
 
-    def _votes(self, X: Any) -> tuple[Array, Array]:
+    def _votes(self, X: Any) -> tuple[AnyArray, AnyArray]:
         """Return the neighbours of each query and their votes, of shape (n_queries, k) each."""
         k = self._check_count(self.n_neighbors, X is None)
         row_weights = getattr(self, "row_weights_", None)
@@ -59,7 +67,7 @@ class VotingModel(NeighborsModel):
             )
         return rows, self._speak(distances, np.clip(self.n_neighbors - (total - counts), 0.0, counts))
 
-    def _speak(self, distances: Array, counts: Array) -> Array:
+    def _speak(self, distances: AnyArray, counts: AnyArray) -> AnyArray:
         """Return the votes of neighbours at these distances that count so many times."""
         owner = type(self).__name__
         if self.weights in (None, "uniform"):
@@ -123,7 +131,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
     classes_: Any = fitted(
         "array of shape (n_classes,), or a list of such arrays", "Labels; for y with several columns, those of each."
     )
-    targets_: Array = fitted(
+    targets_: AnyArray = fitted(
         "(n_samples_fit_,) or (n_samples_fit_, n_outputs)",
         "Their classes, as positions in `classes_`.",
         kind="i",
@@ -139,7 +147,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         return super()._fit(table, run)
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the class of most votes; None predicts each training row from the others."""
         tallies = self._tallies(X)
         if not self.outputs_2d_:
@@ -153,7 +161,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         shares = [tally / tally.sum(axis=1, keepdims=True) for tally in self._tallies(X)]
         return shares if self.outputs_2d_ else shares[0]
 
-    def _tallies(self, X: Any) -> list[Array]:
+    def _tallies(self, X: Any) -> list[AnyArray]:
         """Return, for each output, the votes for each class."""
         check_is_fitted(self)
         rows, votes = self._votes(X)
@@ -162,25 +170,40 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         outputs = zip(self.targets_.T, self.classes_, strict=True)
         return [_tally(targets[rows], votes, len(labels)) for targets, labels in outputs]
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        classes = getattr(self, "classes_", None)
-        codes = getattr(self, "targets_", None)
-        several = isinstance(classes, list)
-        if getattr(self, "outputs_2d_", None) is not several:
-            raise ModelFileError("load: outputs_2d_ must say whether classes_ is a list.")
-        outputs: list[Any] = classes if isinstance(classes, list) else [classes]
-        shape = (self.n_samples_fit_, len(outputs)) if several else (self.n_samples_fit_,)
-        if not isinstance(codes, np.ndarray) or codes.dtype != np.int64 or codes.shape != shape:
-            raise ModelFileError("load: targets_ must be int64 class numbers, one per row.")
-        for labels, numbers in zip(outputs, codes.reshape(len(codes), -1).T, strict=True):
-            if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) < 1:
-                raise ModelFileError("load: classes_ must be an array of labels.")
-            if numbers.max() >= len(labels):
-                raise ModelFileError("load: targets_ names a class that classes_ does not have.")
+    _laws = (
+        law(
+            "outputs_2d_ must say whether classes_ is a list",
+            lambda model: model.outputs_2d_ is isinstance(model.classes_, list),
+        ),
+        law(
+            "targets_ must be int64 class numbers, one per row",
+            lambda model: is_array(
+                model.targets_,
+                (model.n_samples_fit_, len(model.classes_)) if model.outputs_2d_ else (model.n_samples_fit_,),
+                np.int64,
+            ),
+        ),
+        law(
+            "classes_ must be an array of labels",
+            lambda model: all(is_labels(labels, 1) for labels in model._label_arrays()),
+        ),
+        law(
+            "targets_ names a class that classes_ does not have",
+            lambda model: all(
+                numbers.max() < len(labels)
+                for labels, numbers in zip(
+                    model._label_arrays(), model.targets_.reshape(model.n_samples_fit_, -1).T, strict=True
+                )
+            ),
+        ),
+    )
+
+    def _label_arrays(self) -> list[Any]:
+        """Return the labels of each column of y."""
+        return self.classes_ if isinstance(self.classes_, list) else [self.classes_]
 
 
-def _tally(targets: Array, votes: Array, K: int) -> Array:
+def _tally(targets: AnyArray, votes: AnyArray, K: int) -> AnyArray:
     """Return the votes (m, K) for classes that neighbours (m, k) have."""
     places = np.arange(len(targets))[:, None] * K + targets
     return np.bincount(places.ravel(), votes.ravel(), len(targets) * K).reshape(-1, K)
@@ -209,12 +232,12 @@ class KNeighborsRegressor(NamedScore, MultiOutputMixin, RegressorMixin, VotingMo
 
     _theory = "neighbours"
 
-    targets_: Array = fitted("(n_samples_fit_,) or (n_samples_fit_, n_targets)", "Their targets.")
+    targets_: AnyArray = fitted("(n_samples_fit_,) or (n_samples_fit_, n_targets)", "Their targets.")
 
     _door = staticmethod(neighbors_door(target="numeric", multi_output=True))
 
     @rowwise
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any) -> AnyArray:
         """Return the mean target of the neighbours; None predicts each training row from the others."""
         check_is_fitted(self)
         rows, votes = self._votes(X)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ..core.errors import ParameterError
-from ..risk.losses import LogisticLoss, MulticlassHingeLoss, SoftmaxLoss, SquaredLoss
+from ..risk.losses import SoftmaxLoss, SquaredLoss
 from . import _kernels as kernels
 
 Array = NDArray[Any]
@@ -128,9 +128,3 @@ def head_of(loss: Any) -> Head:
     if hasattr(loss, "value") and hasattr(loss, "gradient"):
         return LossHead(loss)
     raise ParameterError(f"Network: loss must be a loss of learnable.risk, or a head; got {loss!r}.")
-
-
-#: Losses whose targets are codes, not columns of numbers.
-CODED = (SoftmaxHead,)
-CODED_LOSSES = (SoftmaxLoss, MulticlassHingeLoss)
-SIGNED_LOSSES = (LogisticLoss,)

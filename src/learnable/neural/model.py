@@ -199,7 +199,7 @@ class NetworkModel(NetworkParameters):
             seed=(self.seed_, k),
             alpha=settings.alpha,
             decoupled=settings.weight_decay,
-            clip=_as_clip(settings.clip),
+            clip=Rescale(float(settings.clip)) if isinstance(settings.clip, (int, float)) else settings.clip,
             shuffle=settings.shuffle,
             n_jobs=self.n_jobs,
         )
@@ -535,10 +535,6 @@ _NOT_FINITE = (
     "{owner}: Solver produced non-finite parameter weights. The input data may contain large values and need to be "
     "preprocessed: scale the columns of X, or lower learning_rate_init."
 )
-
-
-def _as_clip(clip: Any) -> Any:
-    return Rescale(float(clip)) if isinstance(clip, (int, float)) else clip
 
 
 def _dense_rows(X: Any, dtype: Any) -> Array:

@@ -217,7 +217,7 @@ class _Recurrences(NetworkModel):
         if is_plain_table(X):
             if self.n_inputs_ != 1 or (self.n_features_in_ == 1 and np.ndim(X) == 3):
                 raise DataError(
-                    f"{owner}: X is a table, and the model was fitted to sequences of {self.n_inputs_} numbers a step. "
+                    f"{owner}: X is a table; the model was fitted to sequences of {self.n_inputs_} numbers per step. "
                     "Pass an array (n, T, d) or a list of arrays (T, d)."
                 )
             rows = np.asarray(read_features(self, X, sparse=False), dtype=np.float64)[:, :, None]

@@ -28,7 +28,7 @@ class Sequences(NamedTuple):
 
 
 def is_plain_table(X: Any) -> bool:
-    """Tell whether X is a table, one sequence of numbers a row, for the door of tables."""
+    """Tell whether X is a table, one sequence of numbers per row, for the door of tables."""
     if isinstance(X, (list, tuple)):
         return not _is_ragged(X) and all(np.ndim(item) <= 1 for item in X)
     return getattr(X, "ndim", 2) != 3

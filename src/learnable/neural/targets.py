@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, fitted
 from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.loaded import law
 from ..data.door import Table, check_two_classes, read_features, read_target
 from ..risk.losses import AbsoluteLoss, GammaLoss, HuberLoss, PoissonLoss
 from .heads import Head, LogisticHead, LossHead, SoftmaxHead, SquaredHead, head_of
@@ -300,7 +301,11 @@ class NumberTargets(_Scaled):
         y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         return Data(X, y if self.y_mean_ is None else (y - self.y_mean_) / self.y_scale_, None)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if (self.y_mean_ is None) != (self.y_scale_ is None) or (self.y_scale_ is not None and not self.y_scale_.all()):
-            raise ModelFileError("load: y_mean_ and y_scale_ belong together, and no scale is zero.")
+    _laws = (
+        law(
+            "y_mean_ and y_scale_ belong together, and no scale is zero",
+            lambda model: (
+                (model.y_mean_ is None) == (model.y_scale_ is None) and (model.y_scale_ is None or model.y_scale_.all())
+            ),
+        ),
+    )

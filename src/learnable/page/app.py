@@ -159,7 +159,7 @@ class Page:
     # The page itself ------------------------------------------------------------------------------------------------
 
     async def start(self, request: Request) -> Response:
-        """Exchange the token for the cookie; who has the cookie already passes."""
+        """Exchange the token for the cookie; a browser that has the cookie passes."""
         known = self.given.is_known(request.headers.get("cookie"))
         if not known and not self.given.redeem(request.query_params.get("token", "")):
             text = "This link has been used, or is not the one that `learnable page` printed. "

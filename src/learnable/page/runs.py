@@ -1,6 +1,6 @@
 """Runs: what was asked, the process that works on it, what it tells, and how it ended.
 
-A run is a folder. What its process tells is kept in memory for those who listen, and in events.jsonl for those who
+A run is a folder. What its process tells is kept in memory for open connections, and in events.jsonl for those that
 come later. A process that dies leaves what it told: the lines of the leaderboard that were finished stay.
 """
 
@@ -82,7 +82,7 @@ class Run:
         }
 
     async def tell(self, event: dict[str, Any]) -> None:
-        """Keep an event and wake those who listen; a full disk costs the file, not the event."""
+        """Keep an event and wake the open connections; if the disk is full, only the file lacks it."""
         async with self._news:
             self.events.append(event)
             with contextlib.suppress(OSError):
@@ -221,7 +221,7 @@ class Runs:
         await run.tell({"kind": "stage", "text": text})
 
     def hush(self) -> None:
-        """Let those who listen go: the server is about to end."""
+        """Release the open connections: the server is about to end."""
         for run in self.runs.values():
             run.closing = True
 

@@ -172,7 +172,7 @@ class _Lines:
             self.write("\n")
 
     def isatty(self) -> bool:
-        """Tell that nobody looks at a terminal."""
+        """Return False: the output is not a terminal."""
         return False
 
     def reconfigure(self, **settings: Any) -> None:

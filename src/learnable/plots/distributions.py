@@ -330,7 +330,7 @@ def _known(value: float | None) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Contributions of columns to predictions: one line of points a column, in the colour of the column's own value.
+# Contributions of columns to predictions: one line of points per column, in the colour of the column's own value.
 
 
 _WIDTH: Final = 640.0

@@ -13,12 +13,9 @@ from io import BytesIO
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError
+from ..core import Array, DataError
 from .markup import compact
-
-Array = NDArray[np.float64]
 
 INK: Final = "#1f2328"  #: text and lines on white
 _VARIABLE: Final = re.compile(r"var\(--[\w-]+,\s*([^)]+)\)")

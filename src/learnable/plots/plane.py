@@ -108,7 +108,7 @@ def _check(xs: Array, ys: Array, grid: Array, rows: Array, signs: Array, cases: 
         raise DataError(f"margin_plot: points must have two columns; got shape {rows.shape}.")
     if signs.shape != (len(rows),) or cases.shape != (len(rows),):
         raise DataError(
-            f"margin_plot: sign and case must have one entry a row, {len(rows)}; got {len(signs)} and {len(cases)}."
+            f"margin_plot: sign and case must have one entry per row, {len(rows)}; got {len(signs)} and {len(cases)}."
         )
     unknown = sorted(set(cases.tolist()) - set(_CASES))
     if unknown:

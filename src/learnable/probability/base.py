@@ -379,7 +379,7 @@ def check_sample(owner: Any, x: ArrayLike, weights: ArrayLike | None, rank: int 
         raise DataError(f"{name}: fit_mle needs an array of at least one sample, got shape {x.shape}.")
     w = np.ones(x.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != x.shape[:1]:
-        raise DataError(f"{name}: weights must have one entry a sample, shape {x.shape[:1]}, got {w.shape}.")
+        raise DataError(f"{name}: weights must have one entry per sample, shape {x.shape[:1]}, got {w.shape}.")
     if not np.all((w >= 0.0) & np.isfinite(w)) or not np.any(w > 0.0):
         raise DataError(f"{name}: weights must be finite, >= 0 and not all zero, got {w!r}.")
     if not np.all(w > 0.0):

@@ -27,7 +27,7 @@ class JointTable:
 
     Parameters
     ----------
-    p : array with one axis a variable
+    p : array with one axis per variable
         Non-negative numbers with the sum 1.
     names : sequence of str, optional
         The variables' names; "x0", "x1", … if left out.
@@ -76,7 +76,7 @@ class JointTable:
     def from_data(
         cls, data: Mapping[str, ArrayLike], weights: ArrayLike | None = None, pseudocount: float = 0.0
     ) -> Self:
-        """Return the table of shares in data: one column a variable.
+        """Return the table of shares in data: one column per variable.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class JointTable:
 
     @property
     def p(self) -> Array:
-        """The probabilities, one axis a variable."""
+        """The probabilities, one axis per variable."""
         return self._p
 
     @property

@@ -56,7 +56,7 @@ class MotifModel:
     shared : bool
         Whether all positions share one distribution of letters; sequences may then have any length.
     prior : float or array of shape (n_letters,)
-        The Dirichlet prior's concentrations α > 0: how often each letter was seen in advance, as it were.
+        The Dirichlet prior's concentrations α > 0: pseudo-counts of the letters.
     background : array of shape (n_letters,), optional
         Probabilities of the letters outside the motif, for log-odds and information; equal ones if left out.
     ambiguity : mapping, optional

@@ -121,12 +121,14 @@ def _read(X: Any, y: Any) -> tuple[Any, NDArray[Any], str, str]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise DataError(f"report: y must have one value a row, got shape {values.shape}. Report one target at a time.")
+        raise DataError(
+            f"report: y must have one value per row, got shape {values.shape}. Report one target at a time."
+        )
     if not len(values):
         raise DataError("report: y has no rows. Pass at least one.")
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows != len(values):
-        raise DataError(f"report: X has {n_rows} rows, y has {len(values)}. Pass one target a row.")
+        raise DataError(f"report: X has {n_rows} rows, y has {len(values)}. Pass one target per row.")
     taken = {str(column) for column in open_frame("report", X).columns} if is_frame(X) else set()
     while name in taken:
         name += " (target)"

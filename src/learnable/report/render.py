@@ -100,7 +100,7 @@ def _tidy(value: Any) -> Any:
 
 @cache
 def template() -> Template:
-    """Return the page's template, compiled once; who calls it before there is anything to show has it ready then."""
+    """Return the page's template, compiled once; calling it early saves the time later."""
     return environment().get_template("report.html")
 
 

@@ -1,4 +1,4 @@
-"""The leaderboard: one line a model, intervals drawn on one scale."""
+"""The leaderboard: one line per model, intervals drawn on one scale."""
 
 from __future__ import annotations
 

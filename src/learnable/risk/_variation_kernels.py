@@ -6,12 +6,8 @@ Reference: L. Condat, A direct algorithm for 1-D total variation denoising, IEEE
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..core import Array
 from ..core.jit import kernel
-
-Array = NDArray[np.float64]
 
 
 @kernel

@@ -24,10 +24,9 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray, one_thread_blas
 from ..core.jit import kernel
-from ..core.threads import one_thread_blas
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..solvers.composite._kernels import column_sums
 from ..solvers.composite.designs import run_on, slices
@@ -37,7 +36,6 @@ from .losses import LogisticLoss, SoftmaxLoss
 from .objective import FIRST_ROWS, Risk, add_sums, relative_gap
 from .penalties import L2Penalty
 
-Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 
 

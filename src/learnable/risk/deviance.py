@@ -30,16 +30,15 @@ from math import exp, expm1, inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from ..core import Array, NDArray
 from ..core.jit import kernel
 from ..data.blocks import Block, Blocks, map_reduce, unsigned
 from ..solvers.problem import Evaluation
 from ..solvers.systems.moments import provisional_mean
 from .objective import FIRST_ROWS, Risk, add_sums
 
-Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]
 
 # half squares; z = log μ; z = μ > 0 with a power other than 0

@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray
 from ..core.jit import kernel
 from ..data.blocks import Block, Blocks, Part, map_reduce, unsigned
 from ..solvers.problem import Evaluation
@@ -25,7 +25,6 @@ from .losses import SquaredEpsilonInsensitiveLoss, SquaredHingeLoss
 from .objective import TILE_ROWS, Risk, add_sums, relative_gap
 from .penalties import L2Penalty
 
-Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 Mask = NDArray[np.uint8]
 

@@ -503,7 +503,7 @@ def run(
     """Take one transition for each row of words: NUTS, or HMC if n_leapfrog is positive.
 
     IN words (n, 4), plan (n_warmup,), aim the acceptance wanted. IN/OUT motion, metric.scale. OUT draws (n, d) on free
-    coordinates, slopes (n, d) their gradients or (0, d) if nobody asks, infos (n, 8).
+    coordinates, slopes (n, d) their gradients or (0, d) if not wanted, infos (n, 8).
     """
     d = motion.u.size
     levels = max_depth + 1 if n_leapfrog == 0 else 1

@@ -313,7 +313,7 @@ class _Loop:
         return draws, infos
 
     def round_size(self, most: int) -> int:
-        """Return how many steps the next round takes; at first few, because nobody knows how long one is."""
+        """Return how many steps the next round takes; at first few, because their duration is not known yet."""
         size = 4 if self._pace == 0 else max(1, int(_ROUND_SECONDS / self._pace))
         return max(1, min(size, most))
 

@@ -25,28 +25,23 @@ from functools import reduce
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
-from ..core.threads import run_tasks
+from ..core import AnyArray, DataError, ParameterError, run_tasks
 from ..data.arrays import require_finite
 from ..data.blocks import Blocks, Part, add_each, scan
 from ..data.door import read_features
 from . import _kernels as kernels
 from ._kernels import likelihood_rows, sum_by_code
 
-Array = NDArray[Any]
-
-
-Theta = tuple[Array, ...]
+Theta = tuple[AnyArray, ...]
 
 
 class Parameters(NamedTuple):
     """One point of the climb."""
 
-    startprob: Array  #: π (K,)
-    transmat: Array  #: A (K, K)
-    emission: tuple[Array, ...]  #: what the emissions need
+    startprob: AnyArray  #: π (K,)
+    transmat: AnyArray  #: A (K, K)
+    emission: tuple[AnyArray, ...]  #: what the emissions need
 
 
 class Emission(Protocol):
@@ -55,10 +50,10 @@ class Emission(Protocol):
     `lines` are observations (m, d), NaN where an entry is missing; `weight` (m, M) has K columns and zeros.
     """
 
-    def log_frames(self, lines: Array, theta: Theta) -> Array:
+    def log_frames(self, lines: AnyArray, theta: Theta) -> AnyArray:
         """Return log p(x | k), (m, K)."""
 
-    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+    def statistics(self, lines: AnyArray, weight: AnyArray, theta: Theta) -> Theta:
         """Return the expected statistics of weighted observations."""
 
     def update(self, statistics: Theta, theta: Theta) -> Theta:
@@ -68,10 +63,10 @@ class Emission(Protocol):
 class Observed(Protocol):
     """What is asked of emissions once they are fitted."""
 
-    def expected(self, theta: Theta, proba: Array) -> Array:
+    def expected(self, theta: Theta, proba: AnyArray) -> AnyArray:
         """Return the mean observation under probabilities of the states (…, K)."""
 
-    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+    def draw(self, theta: Theta, states: AnyArray, rng: Any) -> AnyArray:
         """Return one observation for each state."""
 
     def n_parameters(self, theta: Theta) -> int:
@@ -96,8 +91,8 @@ class BaumWelch:
         owner: str,
         emission: Emission,
         log_prior: Callable[[Theta], float],
-        start_prior: Array,
-        move_prior: Array,
+        start_prior: AnyArray,
+        move_prior: AnyArray,
         moves: set[str],
         threads: int,
     ) -> None:
@@ -122,8 +117,8 @@ class BaumWelch:
         first = found.gamma[block.offsets[:-1]].sum(axis=0)
         return (first, found.pairs, *self._emission_statistics(block, found.padded, parameters)), total
 
-    def _emission_statistics(self, block: Block, gamma: Array, parameters: Parameters) -> tuple[Array, ...]:
-        def count(rows: slice) -> tuple[Array, ...]:
+    def _emission_statistics(self, block: Block, gamma: AnyArray, parameters: Parameters) -> tuple[AnyArray, ...]:
+        def count(rows: slice) -> tuple[AnyArray, ...]:
             return self.emission.statistics(block.lines[rows], weight[rows], parameters.emission)
 
         weight = block.by_line(gamma)
@@ -150,10 +145,12 @@ class BaumWelch:
         return float(total + self.emission_prior(parameters.emission))
 
 
-def frames_of(emission: Emission, lines: Array, codes: Array, offsets: Array, parameters: Parameters) -> Frames:
+def frames_of(
+    emission: Emission, lines: AnyArray, codes: AnyArray, offsets: AnyArray, parameters: Parameters
+) -> Frames:
     """Return the log-likelihoods of rows, computed when they are asked for."""
 
-    def compute(some: Array) -> Array:
+    def compute(some: AnyArray) -> AnyArray:
         return emission.log_frames(some, parameters.emission)
 
     return Frames(LazyRows(compute, lines, len(parameters.startprob)), codes, offsets)
@@ -172,21 +169,21 @@ WORTH_A_THREAD = 2**17
 class LazyRows:
     """The log-likelihoods of lines, computed when some of them are asked for."""
 
-    def __init__(self, compute: Callable[[Array], Array], lines: Array, K: int) -> None:
+    def __init__(self, compute: Callable[[AnyArray], AnyArray], lines: AnyArray, K: int) -> None:
         self._compute = compute
         self._lines = lines
         self.shape = (len(lines), K)
 
-    def __getitem__(self, rows: slice) -> Array:
+    def __getitem__(self, rows: slice) -> AnyArray:
         return self._compute(self._lines[rows])
 
 
 class Frames(NamedTuple):
     """Log-likelihoods of observations, and the sequences they belong to."""
 
-    log: Array | LazyRows  #: (lines, K) log b
-    codes: Array  #: (n,) int64, the line of each row; empty if row t has line t
-    offsets: Array  #: (S + 1,) int64, where the sequences begin
+    log: AnyArray | LazyRows  #: (lines, K) log b
+    codes: AnyArray  #: (n,) int64, the line of each row; empty if row t has line t
+    offsets: AnyArray  #: (S + 1,) int64, where the sequences begin
 
     @property
     def n_rows(self) -> int:
@@ -197,17 +194,17 @@ class Frames(NamedTuple):
 class Smoothed(NamedTuple):
     """What forward–backward finds."""
 
-    log_likelihoods: Array  #: (S,) log P(x) of each sequence
-    padded: Array  #: (n, M) P(z_t = k | x), and zeros up to a multiple of four
-    pairs: Array  #: (K, K) Σ_t P(z_t = i, z_{t+1} = j | x)
+    log_likelihoods: AnyArray  #: (S,) log P(x) of each sequence
+    padded: AnyArray  #: (n, M) P(z_t = k | x), and zeros up to a multiple of four
+    pairs: AnyArray  #: (K, K) Σ_t P(z_t = i, z_{t+1} = j | x)
 
     @property
-    def gamma(self) -> Array:
+    def gamma(self) -> AnyArray:
         """P(z_t = k | x), (n, K)."""
         return self.padded[:, : len(self.pairs)]
 
 
-def smooth(frames: Frames, startprob: Array, transmat: Array, threads: int = 1) -> Smoothed:
+def smooth(frames: Frames, startprob: AnyArray, transmat: AnyArray, threads: int = 1) -> Smoothed:
     """Return the posteriors of states and pairs. Impossible observations give a log-likelihood of −inf."""
     K = len(startprob)
     S = len(frames.offsets) - 1
@@ -242,7 +239,7 @@ def smooth(frames: Frames, startprob: Array, transmat: Array, threads: int = 1) 
     return Smoothed(logs[0] + sums_of_sequences(frames, offset), sums.reshape(n, M), moves)
 
 
-def _smooth_in_logs(frames: Frames, startprob: Array, transmat: Array) -> Smoothed:
+def _smooth_in_logs(frames: Frames, startprob: AnyArray, transmat: AnyArray) -> Smoothed:
     K = len(startprob)
     store = np.full((frames.n_rows, K), -np.inf)
     logs = np.zeros(len(frames.offsets) - 1)
@@ -257,7 +254,7 @@ def _smooth_in_logs(frames: Frames, startprob: Array, transmat: Array) -> Smooth
     return Smoothed(logs, padded, pairs)
 
 
-def likelihoods(frames: Frames, threads: int = 1, floor: bool = False) -> tuple[Array, Array]:
+def likelihoods(frames: Frames, threads: int = 1, floor: bool = False) -> tuple[AnyArray, AnyArray]:
     """Return b, padded, with a greatest entry of one in each row, and the logarithm that was taken out."""
     n, K = frames.log.shape
     M = padded_size(K)
@@ -277,7 +274,7 @@ def likelihoods(frames: Frames, threads: int = 1, floor: bool = False) -> tuple[
     return b, offset
 
 
-def widen(log: Array, M: int) -> Array:
+def widen(log: AnyArray, M: int) -> AnyArray:
     """Return a table (n, M) whose first columns are those of `log`; the others are any numbers but NaN."""
     whole: Any = log.base
     fits = isinstance(whole, np.ndarray) and whole.shape == (len(log), M) and whole.flags.c_contiguous
@@ -288,7 +285,7 @@ def widen(log: Array, M: int) -> Array:
     return out
 
 
-def sums_of_sequences(frames: Frames, offset: Array) -> Array:
+def sums_of_sequences(frames: Frames, offset: AnyArray) -> AnyArray:
     """Return the sum over each sequence of what was taken out of its rows."""
     rows = offset[frames.codes] if frames.codes.size else offset
     return np.add.reduceat(rows, frames.offsets[:-1])
@@ -320,14 +317,14 @@ def padded_size(K: int) -> int:
     return -(-K // 4) * 4
 
 
-def pad(v: Array, fill: float = 0.0) -> Array:
+def pad(v: AnyArray, fill: float = 0.0) -> AnyArray:
     """Return a vector over states with entries `fill` up to a multiple of four."""
     out = np.full(padded_size(len(v)), fill)
     out[: len(v)] = v
     return out
 
 
-def pad_table(A: Array, fill: float = 0.0) -> Array:
+def pad_table(A: AnyArray, fill: float = 0.0) -> AnyArray:
     """Return a table over pairs of states, padded likewise, as a vector."""
     K = len(A)
     M = padded_size(len(A))
@@ -336,7 +333,7 @@ def pad_table(A: Array, fill: float = 0.0) -> Array:
     return out.ravel()
 
 
-def log_of(p: Array) -> Array:
+def log_of(p: AnyArray) -> AnyArray:
     """Return log p, −inf at zero."""
     with np.errstate(divide="ignore"):
         return np.log(p)
@@ -349,7 +346,7 @@ def log_of(p: Array) -> Array:
 SLACK = 1e-8
 
 
-def check_probabilities(owner: str, name: str, values: Any, ndim: int) -> Array:
+def check_probabilities(owner: str, name: str, values: Any, ndim: int) -> AnyArray:
     """Return probabilities whose last axis sums to one, or raise ParameterError."""
     try:
         p = np.array(values, dtype=np.float64)
@@ -366,7 +363,7 @@ def check_probabilities(owner: str, name: str, values: Any, ndim: int) -> Array:
     return p / sums[..., None]
 
 
-def check_numbers(owner: str, name: str, values: Any, shape: tuple[int, ...], positive: bool = False) -> Array:
+def check_numbers(owner: str, name: str, values: Any, shape: tuple[int, ...], positive: bool = False) -> AnyArray:
     """Return finite numbers of a shape, or raise ParameterError."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all() or (positive and (array < 0).any()):
@@ -375,7 +372,7 @@ def check_numbers(owner: str, name: str, values: Any, shape: tuple[int, ...], po
     return array
 
 
-def allowed_moves(owner: str, structure: Any, K: int) -> Array:
+def allowed_moves(owner: str, structure: Any, K: int) -> AnyArray:
     """Return which transitions a structure allows: a (K, K) table of truth values."""
     i, j = np.indices((K, K))
     if structure is None:
@@ -391,14 +388,14 @@ def allowed_moves(owner: str, structure: Any, K: int) -> Array:
     return allowed
 
 
-def estimate_rows(counts: Array, prior: Array, current: Array) -> Array:
+def estimate_rows(counts: AnyArray, prior: AnyArray, current: AnyArray) -> AnyArray:
     """Return rows ∝ counts + prior − 1; entries that are zero stay zero, a row without counts stays as it is."""
     raised = np.where(current > 0, counts + prior - 1.0, 0.0)
     total = raised.sum(axis=1, keepdims=True)
     return np.where(total > 0, raised / np.where(total > 0, total, 1.0), current)
 
 
-def log_dirichlet(p: Array, prior: Array) -> float:
+def log_dirichlet(p: AnyArray, prior: AnyArray) -> float:
     """Return Σ (a − 1) log p over the entries that are not zero, the log-density up to a constant."""
     free = (p > 0) & (prior != 1)
     return float(((prior[free] - 1) * np.log(p[free])).sum())
@@ -413,19 +410,19 @@ _BLOCK_ROWS = 2**14  # short sequences share a block of about this many rows
 class SequenceTable(NamedTuple):
     """Observations and where their sequences begin."""
 
-    X: Array  #: (n, d) float64, NaN where missing
-    offsets: Array  #: (S + 1,) int64
+    X: AnyArray  #: (n, d) float64, NaN where missing
+    offsets: AnyArray  #: (S + 1,) int64
     fingerprint: str  #: checksum of the rows, their order and the lengths
 
 
 class Block(NamedTuple):
     """Some sequences."""
 
-    lines: Array  #: (m, d) observations
-    codes: Array  #: (n,) int64, the line of each row; empty if row t is line t
-    offsets: Array  #: (S + 1,) int64, from zero
+    lines: AnyArray  #: (m, d) observations
+    codes: AnyArray  #: (n,) int64, the line of each row; empty if row t is line t
+    offsets: AnyArray  #: (S + 1,) int64, from zero
 
-    def by_line(self, gamma: Array) -> Array:
+    def by_line(self, gamma: AnyArray) -> AnyArray:
         """Return the sum of gamma (n, M), M a multiple of four, over the rows of each line."""
         if not self.codes.size:
             return gamma
@@ -448,14 +445,14 @@ def read_sequences(model: Any, X: Any, lengths: Any, n_jobs: int | None, *, rese
     return SequenceTable(rows, offsets, f"{checksum:016x}")
 
 
-def row_stamps(offsets: Array) -> Array:
+def row_stamps(offsets: AnyArray) -> AnyArray:
     """Return what makes the checksum know the order of the rows and where sequences begin: t, and ½ more at a start."""
     stamps = np.arange(offsets[-1], dtype=np.float64)
     stamps[offsets[:-1]] += 0.5
     return stamps
 
 
-def read_offsets(owner: str, lengths: Any, n: int) -> Array:
+def read_offsets(owner: str, lengths: Any, n: int) -> AnyArray:
     """Return where the sequences begin, and n."""
     if lengths is None:
         return np.array([0, n], dtype=np.int64)
@@ -471,7 +468,7 @@ def read_offsets(owner: str, lengths: Any, n: int) -> Array:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def cut_sequences(lines: Array, codes: Array, offsets: Array) -> list[Block]:
+def cut_sequences(lines: AnyArray, codes: AnyArray, offsets: AnyArray) -> list[Block]:
     """Return blocks of whole sequences, on a grid that depends on the lengths alone."""
     blocks = []
     first = 0

@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..core.declare import ArrayLike, Number, fitted, optional, param
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray, ArrayLike, DataError, Number, ParameterError, fitted, optional, param
 from .baum_welch import Theta, check_numbers, check_probabilities, estimate_rows, log_dirichlet
 from .hmm import LETTERS, PRIOR, HiddenMarkovModel
-
-Array = NDArray[Any]
 
 
 class CategoricalHMM(HiddenMarkovModel):
@@ -47,7 +43,7 @@ class CategoricalHMM(HiddenMarkovModel):
     params: str = param(LETTERS, "Which parameters are estimated: s (π), t (A), e (η).", default="ste")
     init_params: str = param(LETTERS, "Which parameters start anew: s (π), t (A), e (η).", default="ste")
 
-    emissionprob_: Array = fitted("(n_components, n_symbols)", "η.", low=0.0, high=1.0)
+    emissionprob_: AnyArray = fitted("(n_components, n_symbols)", "η.", low=0.0, high=1.0)
 
     _letters: ClassVar[dict[str, str]] = {"e": "emissionprob_"}
 
@@ -57,7 +53,7 @@ class CategoricalHMM(HiddenMarkovModel):
             return self.__dict__.get("_given_features")
         return np.shape(self.emissionprob_)[-1]
 
-    def _check_rows(self, X: Array) -> None:
+    def _check_rows(self, X: AnyArray) -> None:
         seen = X[~np.isnan(X)]
         if X.shape[1] != 1 or (seen < 0).any() or (seen != np.floor(seen)).any() or (seen > 2**31).any():
             raise DataError("CategoricalHMM: X must be one column of symbols 0, 1, …; encode others as such numbers.")
@@ -67,14 +63,14 @@ class CategoricalHMM(HiddenMarkovModel):
                 f"CategoricalHMM: there are {size} symbols, 0 … {size - 1}; got {int(seen.max())}; raise n_features."
             )
 
-    def _encode(self, X: Array) -> tuple[Array, Array]:
+    def _encode(self, X: AnyArray) -> tuple[AnyArray, AnyArray]:
         gone = np.isnan(X[:, 0])
         codes = np.where(gone, 0, X[:, 0]).astype(np.int64)
         size = self.emissionprob_.shape[1] if hasattr(self, "emissionprob_") else self._count_symbols(X)
         codes[gone] = size
         return np.append(np.arange(size, dtype=float), np.nan)[:, None], codes
 
-    def _count_symbols(self, X: Array) -> int:
+    def _count_symbols(self, X: AnyArray) -> int:
         if self.n_features is not None:
             return int(self.n_features)
         return int(np.nanmax(X)) + 1 if not np.isnan(X).all() else 1
@@ -82,7 +78,7 @@ class CategoricalHMM(HiddenMarkovModel):
     def _emission(self) -> SymbolEmission:
         return SymbolEmission(self.emissionprob_prior)
 
-    def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
+    def _draw_start(self, X: AnyArray, rng: Any) -> dict[str, AnyArray]:
         eta = 0.1 + rng.random_sample((self.n_components, self._count_symbols(X)))
         return {"emissionprob_": eta / eta.sum(axis=1, keepdims=True)}
 
@@ -102,7 +98,7 @@ class SymbolEmission:
     def __init__(self, prior: Any) -> None:
         self.prior = np.asarray(prior, dtype=float)
 
-    def log_frames(self, lines: Array, theta: Theta) -> Array:
+    def log_frames(self, lines: AnyArray, theta: Theta) -> AnyArray:
         """Return log η of the symbols; zero where one is missing."""
         gone = np.isnan(lines[:, 0])
         with np.errstate(divide="ignore"):
@@ -110,7 +106,7 @@ class SymbolEmission:
         found[gone] = 0.0
         return found
 
-    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+    def statistics(self, lines: AnyArray, weight: AnyArray, theta: Theta) -> Theta:
         """Return the expected counts of the symbols; the last line is the missing one."""
         return (weight[:-1, : len(theta[0])].T,)
 
@@ -122,14 +118,14 @@ class SymbolEmission:
         """Return the log-density of η, up to a constant."""
         return log_dirichlet(theta[0], self._prior(theta))
 
-    def _prior(self, theta: Theta) -> Array:
+    def _prior(self, theta: Theta) -> AnyArray:
         return np.broadcast_to(self.prior, theta[0].shape)
 
-    def expected(self, theta: Theta, proba: Array) -> Array:
+    def expected(self, theta: Theta, proba: AnyArray) -> AnyArray:
         """Return the probabilities of the symbols."""
         return proba @ theta[0]
 
-    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+    def draw(self, theta: Theta, states: AnyArray, rng: Any) -> AnyArray:
         """Return one symbol for each state."""
         total = np.cumsum(theta[0], axis=1)
         total[:, -1] = np.inf
@@ -170,16 +166,16 @@ class PoissonHMM(HiddenMarkovModel):
     params: str = param(LETTERS, "Which parameters are estimated: s (π), t (A), l (λ).", default="stl")
     init_params: str = param(LETTERS, "Which parameters start anew: s (π), t (A), l (λ).", default="stl")
 
-    lambdas_: Array = fitted("(n_components, n_features)", "The rates.", low=0.0)
+    lambdas_: AnyArray = fitted("(n_components, n_features)", "The rates.", low=0.0)
 
     _letters: ClassVar[dict[str, str]] = {"l": "lambdas_"}
 
-    def _check_rows(self, X: Array) -> None:
+    def _check_rows(self, X: AnyArray) -> None:
         seen = X[~np.isnan(X)]
         if (seen < 0).any() or (seen != np.floor(seen)).any() or (seen > 2.0**53).any():
             raise DataError("PoissonHMM: X must be counts 0, 1, 2, …; a rate or a measured number is none.")
 
-    def _encode(self, X: Array) -> tuple[Array, Array]:
+    def _encode(self, X: AnyArray) -> tuple[AnyArray, AnyArray]:
         if X.shape[1] > 1:
             return super()._encode(X)
         lines, codes = np.unique(X[:, 0], return_inverse=True)  # equal counts have one likelihood
@@ -188,7 +184,7 @@ class PoissonHMM(HiddenMarkovModel):
     def _emission(self) -> CountEmission:
         return CountEmission(self.lambdas_prior, self.lambdas_weight)
 
-    def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
+    def _draw_start(self, X: AnyArray, rng: Any) -> dict[str, AnyArray]:
         shape = (self.n_components, X.shape[1])
         with np.errstate(invalid="ignore"):
             n = np.maximum((~np.isnan(X)).sum(axis=0), 1)
@@ -213,7 +209,7 @@ class CountEmission:
     def __init__(self, a: Any, b: Any) -> None:
         self.priors = [np.asarray(p, dtype=float) for p in (a, b)]
 
-    def log_frames(self, lines: Array, theta: Theta) -> Array:
+    def log_frames(self, lines: AnyArray, theta: Theta) -> AnyArray:
         """Return the sum over the columns of x log λ − λ − log x!."""
         rates = theta[0]
         there = ~np.isnan(lines)
@@ -224,7 +220,7 @@ class CountEmission:
             found[(x[:, rates[k] == 0] > 0).any(axis=1), k] = -np.inf
         return found
 
-    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+    def statistics(self, lines: AnyArray, weight: AnyArray, theta: Theta) -> Theta:
         """Return Σγ and Σγx, over the counts that are there."""
         there = ~np.isnan(lines)
         weight = weight[:, : len(theta[0])]
@@ -241,14 +237,14 @@ class CountEmission:
         a, b = self._prior(theta)
         return float((a * np.log(np.where(a > 0, theta[0], 1.0)) - b * theta[0]).sum())
 
-    def _prior(self, theta: Theta) -> tuple[Array, ...]:
+    def _prior(self, theta: Theta) -> tuple[AnyArray, ...]:
         return tuple(np.broadcast_to(p[:, None] if p.ndim == 1 else p, theta[0].shape) for p in self.priors)
 
-    def expected(self, theta: Theta, proba: Array) -> Array:
+    def expected(self, theta: Theta, proba: AnyArray) -> AnyArray:
         """Return the mean rates."""
         return proba @ theta[0]
 
-    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+    def draw(self, theta: Theta, states: AnyArray, rng: Any) -> AnyArray:
         """Return counts for each state."""
         return np.asarray(rng.poisson(theta[0][states]))
 

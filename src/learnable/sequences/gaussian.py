@@ -17,16 +17,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, solve_triangular
 
-from ..core.declare import ArrayLike, Number, Options, fitted, param
-from ..core.errors import DataError, ParameterError
+from ..core import AnyArray, ArrayLike, DataError, Number, Options, ParameterError, fitted, param
 from ._kernels import log_normal_rows, scatter_rows
 from .baum_welch import Theta, check_numbers, padded_size
 from .hmm import LETTERS, HiddenMarkovModel
-
-Array = NDArray[Any]
 
 
 class GaussianRows(HiddenMarkovModel):
@@ -42,7 +38,7 @@ class GaussianRows(HiddenMarkovModel):
         Number(low=0.0) | ArrayLike(Number(low=0.0)), "m of the module.", default=0, kw_only=False
     )
 
-    def _check_rows(self, X: Array) -> None:
+    def _check_rows(self, X: AnyArray) -> None:
         size = np.nanmax(abs(X), initial=0.0)
         if size > 1e150:
             owner = type(self).__name__
@@ -100,8 +96,8 @@ class GaussianHMM(GaussianRows):
         "implementation",
     )
 
-    means_: Array = fitted("(n_components, n_features)", "μ.")
-    covars_: Array = fitted(
+    means_: AnyArray = fitted("(n_components, n_features)", "μ.")
+    covars_: AnyArray = fitted(
         "array",
         'Σ: (n_components,) with "spherical", (n_components, n_features) with "diag", (n_components, n_features, '
         'n_features) with "full", (n_features, n_features) with "tied" covariances.',
@@ -113,7 +109,7 @@ class GaussianHMM(GaussianRows):
         priors = (self.means_prior, self.means_weight, self.covars_prior, self.covars_weight)
         return GaussianEmission(self.covariance_type, priors, self.params)
 
-    def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
+    def _draw_start(self, X: AnyArray, rng: Any) -> dict[str, AnyArray]:
 
         K = self.n_components
         cov = first_covariance(X, self.min_covar)
@@ -143,11 +139,11 @@ class GaussianEmission:
         self.priors = priors
         self.letters = letters
 
-    def log_frames(self, lines: Array, theta: Theta) -> Array:
+    def log_frames(self, lines: AnyArray, theta: Theta) -> AnyArray:
         """Return log N(x | μ_k, Σ_k) of the entries that are there."""
         return gaussian_frames(lines, theta[0], theta[1], self.kind)
 
-    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+    def statistics(self, lines: AnyArray, weight: AnyArray, theta: Theta) -> Theta:
         """Return the moments about the present means."""
         return gaussian_statistics(lines, weight, theta[0], theta[1], self.kind)
 
@@ -166,11 +162,11 @@ class GaussianEmission:
         except ValueError as error:
             raise ParameterError(f"GaussianHMM: the priors do not fit {K} states of {d} columns: {error}") from error
 
-    def expected(self, theta: Theta, proba: Array) -> Array:
+    def expected(self, theta: Theta, proba: AnyArray) -> AnyArray:
         """Return the mean of the means."""
         return proba @ theta[0]
 
-    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+    def draw(self, theta: Theta, states: AnyArray, rng: Any) -> AnyArray:
         """Return one row for each state."""
         means, covars = theta
         factors = np.linalg.cholesky(expand(covars, self.kind, *means.shape))
@@ -182,7 +178,7 @@ class GaussianEmission:
         return K * d + count_covariances(self.kind, K, d, 1)
 
 
-def check_covariances(owner: str, full: Array) -> None:
+def check_covariances(owner: str, full: AnyArray) -> None:
     """Raise ParameterError unless all matrices are symmetric and positive."""
     if not np.allclose(full, full.transpose(0, 2, 1), rtol=1e-8, atol=0) or (np.linalg.eigvalsh(full) <= 0).any():
         raise ParameterError(
@@ -197,7 +193,7 @@ def count_covariances(kind: str, K: int, d: int, n_tied: int) -> int:
     return {"spherical": K, "diag": K * d, "full": K * triangle, "tied": n_tied * triangle}[kind]
 
 
-def draw_normals(means: Array, factors: Array, rng: Any) -> Array:
+def draw_normals(means: AnyArray, factors: AnyArray, rng: Any) -> AnyArray:
     """Return one draw for each mean (n, d) and factor (n, d, d) of a covariance."""
     return means + np.einsum("nij,nj->ni", factors, rng.standard_normal(means.shape))
 
@@ -214,7 +210,7 @@ _LOG_2PI = float(np.log(2 * np.pi))
 _LEAST_SHARE = 1e-26  # of the square of the mean: the variance of a column that is constant but for rounding
 
 
-def expand(covars: Array, kind: str, K: int, d: int) -> Array:
+def expand(covars: AnyArray, kind: str, K: int, d: int) -> AnyArray:
     """Return covariances as full matrices, (K, d, d)."""
     if kind == "full":
         return covars
@@ -223,7 +219,7 @@ def expand(covars: Array, kind: str, K: int, d: int) -> Array:
     return _diagonal(covars, kind, d)[:, :, None] * np.eye(d)
 
 
-def gaussian_frames(X: Array, means: Array, covars: Array, kind: str) -> Array:
+def gaussian_frames(X: AnyArray, means: AnyArray, covars: AnyArray, kind: str) -> AnyArray:
     """Return log N(x | μ_k, Σ_k), (n, K)."""
     K, d = means.shape
     if kind in ("diag", "spherical"):
@@ -245,7 +241,9 @@ def gaussian_frames(X: Array, means: Array, covars: Array, kind: str) -> Array:
     return out
 
 
-def gaussian_statistics(X: Array, weight: Array, means: Array, covars: Array, kind: str) -> tuple[Array, ...]:
+def gaussian_statistics(
+    X: AnyArray, weight: AnyArray, means: AnyArray, covars: AnyArray, kind: str
+) -> tuple[AnyArray, ...]:
     """Return n, Σγ(x − μ) and Σγ(x − μ)(x − μ)ᵀ about the present means; their diagonals for diagonal shapes.
 
     The weights γ are (n, K), or padded with columns of zeros to a multiple of four.
@@ -289,9 +287,9 @@ class Covariances:
     """The priors of means and covariances, and the M-step under them."""
 
     kind: str
-    mean: Array  #: μ₀ (K, d)
-    mean_weight: Array  #: m (K, 1)
-    scale: Array  #: C₀, shaped as the covariances: (K, d), (K, d, d) or (d, d)
+    mean: AnyArray  #: μ₀ (K, d)
+    mean_weight: AnyArray  #: m (K, 1)
+    scale: AnyArray  #: C₀, shaped as the covariances: (K, d), (K, d, d) or (d, d)
     excess: float  #: c
     owner: str = "GaussianHMM"  #: the class that an error names
 
@@ -321,7 +319,9 @@ class Covariances:
             owner,
         )
 
-    def update(self, statistics: tuple[Array, ...], means: Array, covars: Array, letters: str) -> tuple[Array, Array]:
+    def update(
+        self, statistics: tuple[AnyArray, ...], means: AnyArray, covars: AnyArray, letters: str
+    ) -> tuple[AnyArray, AnyArray]:
         """Return the means and covariances that maximise the expected log-likelihood plus the log-prior."""
         count, first, second = statistics
         n = count if count.ndim == 2 else count[:, None]
@@ -334,7 +334,9 @@ class Covariances:
             covars = self._covariances(n, first, second, shift, means + shift - self.mean, covars)
         return means + shift, covars
 
-    def _covariances(self, n: Array, first: Array, second: Array, shift: Array, away: Array, covars: Array) -> Array:
+    def _covariances(
+        self, n: AnyArray, first: AnyArray, second: AnyArray, shift: AnyArray, away: AnyArray, covars: AnyArray
+    ) -> AnyArray:
         if self.kind in ("diag", "spherical"):
             spread = np.maximum(second - 2 * shift * first + n * shift**2, 0.0)
             top = self.scale + self.mean_weight * away**2 + spread
@@ -364,7 +366,7 @@ class Covariances:
             )
         return found
 
-    def log_prior(self, means: Array, covars: Array) -> float:
+    def log_prior(self, means: AnyArray, covars: AnyArray) -> float:
         """Return −½ Σ_k [c log|Σ_k| + tr Σ_k⁻¹ (C₀ + m (μ_k − μ₀)(μ_k − μ₀)ᵀ)]; the first two terms once if tied."""
         d = means.shape[1]
         away = means - self.mean
@@ -379,11 +381,11 @@ class Covariances:
         return float(-0.5 * (self.excess * np.linalg.slogdet(full)[1] + trace).sum())
 
 
-def _diagonal(covars: Array, kind: str, d: int) -> Array:
+def _diagonal(covars: AnyArray, kind: str, d: int) -> AnyArray:
     return np.repeat(covars[:, None], d, axis=1) if kind == "spherical" else covars
 
 
-def _lanes(values: Array) -> Array:
+def _lanes(values: AnyArray) -> AnyArray:
     """Return values (K, d) as rows over states, padded with zeros to a multiple of four: (d · M,)."""
     K, d = values.shape
     out = np.zeros((d, padded_size(K)))
@@ -391,11 +393,11 @@ def _lanes(values: Array) -> Array:
     return out.ravel()
 
 
-def _outer(v: Array) -> Array:
+def _outer(v: AnyArray) -> AnyArray:
     return v[:, :, None] * v[:, None, :]
 
 
-def _patterns(X: Array) -> Iterator[tuple[Any, Array]]:
+def _patterns(X: AnyArray) -> Iterator[tuple[Any, AnyArray]]:
     """Yield rows with the same missing entries, and which entries they have."""
     gone = np.isnan(X)
     if not gone.any():
@@ -411,7 +413,7 @@ def _patterns(X: Array) -> Iterator[tuple[Any, Array]]:
 _MOST_ROWS = 20_000  # clusters of a start need no more
 
 
-def whole_rows(X: Array) -> Array:
+def whole_rows(X: AnyArray) -> AnyArray:
     """Return the rows without missing entries, or as many as a start needs, spread over the sequences."""
     whole = X[~np.isnan(X).any(axis=1)]
     if len(whole) > _MOST_ROWS:
@@ -419,14 +421,14 @@ def whole_rows(X: Array) -> Array:
     return whole
 
 
-def centre_and_spread(X: Array) -> tuple[Array, Array]:
+def centre_and_spread(X: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Return the mean and the variance of each column, over the entries that are there."""
     n = np.maximum((~np.isnan(X)).sum(axis=0), 1)
     centre = np.nansum(X, axis=0) / n
     return centre, np.nansum((X - centre) ** 2, axis=0) / n
 
 
-def cluster_rows(rows: Array, K: int, rng: Any) -> tuple[Array, Array] | None:
+def cluster_rows(rows: AnyArray, K: int, rng: Any) -> tuple[AnyArray, AnyArray] | None:
     """Return K centres and each row's cluster, or None where there are too few distinct rows for clusters."""
     if len(np.unique(rows, axis=0)) < K:
         return None
@@ -435,7 +437,7 @@ def cluster_rows(rows: Array, K: int, rng: Any) -> tuple[Array, Array] | None:
     return cluster(rows, K, np.random.default_rng(int(rng.randint(2**31 - 1))))
 
 
-def draw_means(X: Array, K: int, rng: Any) -> Array:
+def draw_means(X: AnyArray, K: int, rng: Any) -> AnyArray:
     """Return K means: centres of clusters, or draws about the centre of all rows."""
     found = cluster_rows(whole_rows(X), K, rng)
     if found is not None:
@@ -444,7 +446,7 @@ def draw_means(X: Array, K: int, rng: Any) -> Array:
     return np.asarray(centre + rng.standard_normal((K, X.shape[1])) * np.sqrt(spread))
 
 
-def first_covariance(X: Array, least: float) -> Array:
+def first_covariance(X: AnyArray, least: float) -> AnyArray:
     """Return the covariance of the rows, with `least` added to its diagonal."""
     whole = whole_rows(X)
     d = X.shape[1]

@@ -14,10 +14,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import ArrayLike, Number, Options, fitted, optional, param
-from ..core.errors import ParameterError
+from ..core import AnyArray, ArrayLike, Number, Options, ParameterError, fitted, optional, param
 from .baum_welch import Theta, check_numbers, check_probabilities, estimate_rows, log_dirichlet
 from .gaussian import (
     Covariances,
@@ -34,8 +32,6 @@ from .gaussian import (
     whole_rows,
 )
 from .hmm import LETTERS, PRIOR
-
-Array = NDArray[Any]
 
 
 class GMMHMM(GaussianRows):
@@ -120,9 +116,9 @@ class GMMHMM(GaussianRows):
         "implementation",
     )
 
-    weights_: Array = fitted("(n_components, n_mix)", "w, rows sum to one.", low=0.0, high=1.0)
-    means_: Array = fitted("(n_components, n_mix, n_features)", "μ.")
-    covars_: Array = fitted(
+    weights_: AnyArray = fitted("(n_components, n_mix)", "w, rows sum to one.", low=0.0, high=1.0)
+    means_: AnyArray = fitted("(n_components, n_mix, n_features)", "μ.")
+    covars_: AnyArray = fitted(
         "array",
         'Σ: (n_components, n_mix) with "spherical", (n_components, n_mix, n_features) with "diag", (n_components, '
         'n_mix, n_features, n_features) with "full", (n_components, n_features, n_features) with "tied" covariances.',
@@ -136,7 +132,7 @@ class GMMHMM(GaussianRows):
         priors = (self.means_prior, self.means_weight, scale, excess)
         return MixtureEmission(self.covariance_type, priors, self.weights_prior, self.params)
 
-    def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
+    def _draw_start(self, X: AnyArray, rng: Any) -> dict[str, AnyArray]:
         K = self.n_components
         G = self.n_mix
         rows = whole_rows(X)
@@ -175,7 +171,7 @@ class MixtureEmission:
         self.weights_prior = weights_prior
         self.letters = letters
 
-    def _log_components(self, lines: Array, theta: Theta) -> Array:
+    def _log_components(self, lines: AnyArray, theta: Theta) -> AnyArray:
         """Return log w_kg + log N(x | μ_kg, Σ_kg), (m, K, G)."""
         weights, means, covars = theta
         K, G, d = means.shape
@@ -184,11 +180,11 @@ class MixtureEmission:
         with np.errstate(divide="ignore"):
             return np.ascontiguousarray(found).reshape(-1, K, G) + np.log(weights)
 
-    def log_frames(self, lines: Array, theta: Theta) -> Array:
+    def log_frames(self, lines: AnyArray, theta: Theta) -> AnyArray:
         """Return the log of the sum over the components."""
         return np.logaddexp.reduce(self._log_components(lines, theta), axis=2)
 
-    def statistics(self, lines: Array, weight: Array, theta: Theta) -> Theta:
+    def statistics(self, lines: AnyArray, weight: AnyArray, theta: Theta) -> Theta:
         """Return the expected counts of the components, and their moments about the present means."""
         _, means, covars = theta
         K, G, d = means.shape
@@ -222,7 +218,7 @@ class MixtureEmission:
             rule.log_prior(*_take(means, covars, places, rule.kind)) for places, rule in self._rules(means.shape)
         )
 
-    def _weights_prior(self, shape: tuple[int, ...]) -> Array:
+    def _weights_prior(self, shape: tuple[int, ...]) -> AnyArray:
         try:
             return np.broadcast_to(np.asarray(self.weights_prior, dtype=float), shape)
         except ValueError as error:
@@ -246,11 +242,11 @@ class MixtureEmission:
             ) from error
         return list(zip(groups, rules, strict=True))
 
-    def expected(self, theta: Theta, proba: Array) -> Array:
+    def expected(self, theta: Theta, proba: AnyArray) -> AnyArray:
         """Return the mean of the components' means."""
         return proba @ np.einsum("kg,kgd->kd", theta[0], theta[1])
 
-    def draw(self, theta: Theta, states: Array, rng: Any) -> Array:
+    def draw(self, theta: Theta, states: AnyArray, rng: Any) -> AnyArray:
         """Return one row for each state."""
         weights, means, covars = theta
         bounds = np.cumsum(weights, axis=1)
@@ -266,21 +262,21 @@ class MixtureEmission:
         return K * (G - 1) + K * G * d + count_covariances(self.kind, K * G, d, K)
 
 
-def _full(covars: Array, kind: str, shape: tuple[int, ...]) -> Array:
+def _full(covars: AnyArray, kind: str, shape: tuple[int, ...]) -> AnyArray:
     """Return the covariances of all components as full matrices."""
     K, G, d = shape
     kind, each = _by_component(covars, kind, G)
     return expand(each, kind, K * G, d)
 
 
-def _by_component(covars: Array, kind: str, G: int) -> tuple[str, Array]:
+def _by_component(covars: AnyArray, kind: str, G: int) -> tuple[str, AnyArray]:
     """Return the covariances of all K · G components, and their shape as `gaussian.py` names it."""
     if kind == "tied":
         return "full", np.repeat(covars, G, axis=0)
     return kind, covars.reshape(-1, *covars.shape[2:])
 
 
-def _take(means: Array, covars: Array, places: slice, kind: str) -> tuple[Array, Array]:
+def _take(means: AnyArray, covars: AnyArray, places: slice, kind: str) -> tuple[AnyArray, AnyArray]:
     """Return the means and covariances of some components, all of one state where they are tied."""
     K, G, d = means.shape
     if kind == "tied":

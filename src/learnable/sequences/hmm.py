@@ -21,28 +21,32 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import (
+from ..core import (
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
+    AnyArray,
     ArrayLike,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
     Matches,
+    ModelFileError,
     Number,
     Options,
+    ParameterError,
+    Run,
     fitted,
     param,
+    resolve_n_jobs,
     tags,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.estimator import Certificate, Estimator, Run
-from ..core.threads import resolve_n_jobs
 from ..solvers.em import em_in_time
 from .baum_welch import (
     BaumWelch,
@@ -59,8 +63,6 @@ from .baum_welch import (
 )
 from .inference import best_path, draw_paths, filtered, pairwise
 from .markov import MarkovChain
-
-Array = NDArray[Any]
 
 _LOG = logging.getLogger(__name__)
 
@@ -109,9 +111,9 @@ class HiddenMarkovModel(Estimator, ABC):
     max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
     n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
 
-    startprob_: Array = fitted("(n_components,)", "π.", low=0.0, high=1.0)
-    transmat_: Array = fitted("(n_components, n_components)", "A.", low=0.0, high=1.0)
-    bound_history_: Array = fitted("(n_steps,)", "The objective after each step; `n_iter_` + 1 numbers.")
+    startprob_: AnyArray = fitted("(n_components,)", "π.", low=0.0, high=1.0)
+    transmat_: AnyArray = fitted("(n_components, n_components)", "A.", low=0.0, high=1.0)
+    bound_history_: AnyArray = fitted("(n_steps,)", "The objective after each step; `n_iter_` + 1 numbers.")
     n_iter_: int = fitted("int", "Steps.")
     converged_: bool = fitted("bool", "Whether the last step added no more than `tol`.")
 
@@ -149,10 +151,10 @@ class HiddenMarkovModel(Estimator, ABC):
 
     # What a subclass states of its emissions.
 
-    def _check_rows(self, X: Array) -> None:
+    def _check_rows(self, X: AnyArray) -> None:
         """Raise DataError unless the numbers are ones that the emissions can have."""
 
-    def _encode(self, X: Array) -> tuple[Array, Array]:
+    def _encode(self, X: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return the distinct observations and the number of each row's; or the rows and nothing."""
         return X, np.empty(0, dtype=np.int64)
 
@@ -161,14 +163,14 @@ class HiddenMarkovModel(Estimator, ABC):
         """Return the emissions as the parameters state them: an `Emission` that is `Observed`, with a `log_prior`."""
 
     @abstractmethod
-    def _draw_start(self, X: Array, rng: Any) -> dict[str, Array]:
+    def _draw_start(self, X: AnyArray, rng: Any) -> dict[str, AnyArray]:
         """Return first values of the emissions' attributes."""
 
     @abstractmethod
     def _emission_of(self, attributes: Mapping[str, Any]) -> Theta:
         """Return the emissions' parameters θ, checked, from attributes."""
 
-    def _expected(self, proba: Array) -> Array:
+    def _expected(self, proba: AnyArray) -> AnyArray:
         """Return the mean observation under probabilities of the states (…, K)."""
         return np.asarray(self._emission().expected(self._fitted().emission, proba))
 
@@ -242,7 +244,7 @@ class HiddenMarkovModel(Estimator, ABC):
             threads,
         )
 
-    def _start(self, X: Array, previous: Any, rng: Any) -> Parameters:
+    def _start(self, X: AnyArray, previous: Any, rng: Any) -> Parameters:
         """Return where a climb begins: what `init_params` names is drawn, the rest is what the model has."""
         K = self.n_components
         owner = type(self).__name__
@@ -273,7 +275,7 @@ class HiddenMarkovModel(Estimator, ABC):
         frames, parameters = self._ask(X, lengths)
         return float(filtered(frames, parameters.startprob, parameters.transmat, keep=False)[0].sum())
 
-    def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, Array]:
+    def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, AnyArray]:
         """Return the log-likelihood and the smoothed probabilities P(z_t | x), of shape (n_samples, K)."""
         frames, parameters = self._ask(X, lengths)
         found = smooth(frames, parameters.startprob, parameters.transmat, self._threads())
@@ -281,11 +283,11 @@ class HiddenMarkovModel(Estimator, ABC):
             raise DataError(f"{type(self).__name__}: the observations are impossible under the model.")
         return float(found.log_likelihoods.sum()), np.ascontiguousarray(found.gamma)
 
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+    def predict_proba(self, X: Any, lengths: Any = None) -> AnyArray:
         """Return the smoothed probabilities P(z_t = k | x_1…x_T), of shape (n_samples, K)."""
         return self.score_samples(X, lengths)[1]
 
-    def filter_proba(self, X: Any, lengths: Any = None) -> Array:
+    def filter_proba(self, X: Any, lengths: Any = None) -> AnyArray:
         """Return the filtered probabilities P(z_t = k | x_1…x_t), of shape (n_samples, K)."""
         frames, parameters = self._ask(X, lengths)
         totals, proba = filtered(frames, parameters.startprob, parameters.transmat)
@@ -293,12 +295,12 @@ class HiddenMarkovModel(Estimator, ABC):
             raise DataError(f"{type(self).__name__}: the observations are impossible under the model.")
         return np.ascontiguousarray(proba)
 
-    def pairwise_proba(self, X: Any, lengths: Any = None) -> Array:
+    def pairwise_proba(self, X: Any, lengths: Any = None) -> AnyArray:
         """Return P(z_t = i, z_{t+1} = j | x) for all t but each sequence's last, of shape (n_samples − S, K, K)."""
         frames, parameters = self._ask(X, lengths)
         return pairwise(frames, parameters.startprob, parameters.transmat)
 
-    def decode(self, X: Any, lengths: Any = None, algorithm: str | None = None) -> tuple[float, Array]:
+    def decode(self, X: Any, lengths: Any = None, algorithm: str | None = None) -> tuple[float, AnyArray]:
         """Return states and their log-probability.
 
         Parameters
@@ -319,18 +321,18 @@ class HiddenMarkovModel(Estimator, ABC):
         logs, path = best_path(frames, parameters.startprob, parameters.transmat, self._threads())
         return float(logs.sum()), path
 
-    def predict(self, X: Any, lengths: Any = None) -> Array:
+    def predict(self, X: Any, lengths: Any = None) -> AnyArray:
         """Return the states, of shape (n_samples,), by the model's `algorithm`."""
         return self.decode(X, lengths)[1]
 
-    def sample_paths(self, X: Any, lengths: Any = None, n_paths: int = 1, random_state: Any = None) -> Array:
+    def sample_paths(self, X: Any, lengths: Any = None, n_paths: int = 1, random_state: Any = None) -> AnyArray:
         """Return state paths drawn from P(z | x), of shape (n_paths, n_samples)."""
         frames, parameters = self._ask(X, lengths)
         rng = check_random_state(self.random_state if random_state is None else random_state)
         u = rng.random_sample((n_paths, frames.n_rows))
         return draw_paths(frames, parameters.startprob, parameters.transmat, u)
 
-    def predict_ahead(self, X: Any, lengths: Any = None, steps: int = 1) -> Array:
+    def predict_ahead(self, X: Any, lengths: Any = None, steps: int = 1) -> AnyArray:
         """Return the probabilities of the states 1 … `steps` steps after each sequence's end: (S, steps, K)."""
         if not Number(low=1, integer=True).allows(steps):
             raise ParameterError(f"{type(self).__name__}: steps must be an integer >= 1; got {steps!r}.")
@@ -342,11 +344,13 @@ class HiddenMarkovModel(Estimator, ABC):
             ahead.append(law)
         return np.stack(ahead, axis=1)
 
-    def forecast(self, X: Any, lengths: Any = None, steps: int = 1) -> Array:
+    def forecast(self, X: Any, lengths: Any = None, steps: int = 1) -> AnyArray:
         """Return the expected observations (for symbols: their probabilities) after each sequence's end."""
         return self._expected(self.predict_ahead(X, lengths, steps))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None) -> tuple[Array, Array]:
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
+    ) -> tuple[AnyArray, AnyArray]:
         """Return simulated observations and states; with `currstate`, the first state is it."""
         rng = check_random_state(self.random_state if random_state is None else random_state)
         states = np.array(self.markov_chain().sample(n_samples, start=currstate, random_state=rng), dtype=np.int64)
@@ -357,7 +361,7 @@ class HiddenMarkovModel(Estimator, ABC):
         check_is_fitted(self, "transmat_")
         return MarkovChain(self.transmat_, startprob=self.startprob_)
 
-    def get_stationary_distribution(self) -> Array:
+    def get_stationary_distribution(self) -> AnyArray:
         """Return the stationary law of the hidden chain."""
         return self.markov_chain().stationary_distribution()
 
@@ -412,7 +416,7 @@ class HiddenMarkovModel(Estimator, ABC):
             raise ModelFileError(f"load: {error}") from error
 
 
-def _check_law(owner: str, name: str, values: Any, shape: tuple[int, ...]) -> Array:
+def _check_law(owner: str, name: str, values: Any, shape: tuple[int, ...]) -> AnyArray:
     p = check_probabilities(owner, name, values, len(shape))
     if p.shape != shape:
         raise ParameterError(f"{owner}: {name} must have shape {shape}; got {p.shape}.")

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ..core.errors import DataError
+from ..core import AnyArray, DataError
 from . import _kernels as kernels
 from .baum_welch import (
     WORTH_A_THREAD,
@@ -28,16 +27,13 @@ from .baum_welch import (
     widen,
 )
 
-Array = NDArray[Any]
-
-
 #: Transitions less likely than this count as zero for the question whether a lost state can come back.
 _RARE = 1e-40
 
 
 def filtered(
-    frames: Frames, startprob: Array, transmat: Array, *, keep: bool = True, logs: bool = False
-) -> tuple[Array, Array]:
+    frames: Frames, startprob: AnyArray, transmat: AnyArray, *, keep: bool = True, logs: bool = False
+) -> tuple[AnyArray, AnyArray]:
     """Return log P(x) of each sequence, and P(z_t | x_1…x_t) of each row (with `logs`, their logarithms)."""
     K = len(startprob)
     S = len(frames.offsets) - 1
@@ -65,7 +61,7 @@ def filtered(
     return total, log_store if logs else np.exp(log_store)
 
 
-def best_path(frames: Frames, startprob: Array, transmat: Array, threads: int = 1) -> tuple[Array, Array]:
+def best_path(frames: Frames, startprob: AnyArray, transmat: AnyArray, threads: int = 1) -> tuple[AnyArray, AnyArray]:
     """Return the most likely paths: log p(x, z) of each sequence (S,), and the states (n,)."""
     K = len(startprob)
     S = len(frames.offsets) - 1
@@ -105,7 +101,7 @@ def best_path(frames: Frames, startprob: Array, transmat: Array, threads: int = 
     return logs.sum(axis=0), path
 
 
-def draw_paths(frames: Frames, startprob: Array, transmat: Array, u: Array) -> Array:
+def draw_paths(frames: Frames, startprob: AnyArray, transmat: AnyArray, u: AnyArray) -> AnyArray:
     """Return paths drawn from P(z | x), one for each row of uniform numbers u (paths, n)."""
     _, log_filtered = filtered(frames, startprob, transmat, logs=True)
     paths = np.empty(u.shape, dtype=np.int64)
@@ -114,7 +110,7 @@ def draw_paths(frames: Frames, startprob: Array, transmat: Array, u: Array) -> A
     return paths
 
 
-def pairwise(frames: Frames, startprob: Array, transmat: Array) -> Array:
+def pairwise(frames: Frames, startprob: AnyArray, transmat: AnyArray) -> AnyArray:
     """Return P(z_t = i, z_{t+1} = j | x) for all t but each sequence's last: (n − S, K, K)."""
     alpha = filtered(frames, startprob, transmat)[1]
     gamma = smooth(frames, startprob, transmat).gamma
@@ -125,7 +121,7 @@ def pairwise(frames: Frames, startprob: Array, transmat: Array) -> Array:
     return moves * factor[:, None, :]
 
 
-def _is_first(offsets: Array) -> Array:
+def _is_first(offsets: AnyArray) -> AnyArray:
     first = np.zeros(offsets[-1], dtype=bool)
     first[offsets[:-1]] = True
     return first
@@ -173,16 +169,16 @@ class OnlineFilter:
 
     def reset(self) -> None:
         """Begin a new sequence."""
-        self._log_proba: Array | None = None
+        self._log_proba: AnyArray | None = None
         self.log_likelihood = 0.0
         self.n_seen = 0
 
     @property
-    def proba(self) -> Array:
+    def proba(self) -> AnyArray:
         """P(z_t | x_1…x_t); before the first observation, the first law."""
         return self._parameters.startprob if self._log_proba is None else np.exp(self._log_proba)
 
-    def update(self, x: Any) -> Array:
+    def update(self, x: Any) -> AnyArray:
         """Take the next observation (NaN: it is missing) and return P(z_t | x_1…x_t)."""
         row = np.asarray(x, dtype=np.float64).reshape(1, -1)
         self.model._check_rows(row)
@@ -198,6 +194,6 @@ class OnlineFilter:
         self.n_seen += 1
         return np.exp(self._log_proba)
 
-    def predict(self, steps: int = 1) -> Array:
+    def predict(self, steps: int = 1) -> AnyArray:
         """Return P(z_{t+steps} | x_1…x_t)."""
         return self.proba @ np.linalg.matrix_power(self._parameters.transmat, steps)

@@ -12,19 +12,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm, poisson
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import AnyArray, Recheck, VerificationError
 from ..data.checking import fingerprint_of, plain_rows
 
-Array = NDArray[Any]
+State = dict[str, AnyArray]
 
-State = dict[str, Array]
-
-Expected = tuple[float, Array, Array, Array]
+Expected = tuple[float, AnyArray, AnyArray, AnyArray]
 
 #: The objective is a sum over rows; its digits beyond this share are rounding.
 ROUNDING = 1e-11
@@ -75,7 +71,7 @@ def recheck(
     return Recheck(float(max(after - before, 0.0) / max(abs(before), 1.0)), ROUNDING, fingerprint)
 
 
-def expect(model: Any, X: Array, sizes: list[int], state: State) -> Expected:
+def expect(model: Any, X: AnyArray, sizes: list[int], state: State) -> Expected:
     """Return log p(x), P(z_t | x), the sum of the first ones and the sum over pairs."""
     logb = _log_densities(model, X, state)
     start = np.log(state["startprob_"])
@@ -102,13 +98,13 @@ def expect(model: Any, X: Array, sizes: list[int], state: State) -> Expected:
     return float(total), gamma, first, pairs
 
 
-def _log_sum(values: Array, axis: int) -> Array:
+def _log_sum(values: AnyArray, axis: int) -> AnyArray:
     top = np.max(values, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     return np.log(np.exp(values - top).sum(axis=axis)) + np.squeeze(top, axis=axis)
 
 
-def _log_densities(model: Any, X: Array, state: State) -> Array:
+def _log_densities(model: Any, X: AnyArray, state: State) -> AnyArray:
     K = len(state["startprob_"])
     gone = np.isnan(X)
     out = np.zeros((len(X), K))
@@ -133,7 +129,7 @@ def _log_densities(model: Any, X: Array, state: State) -> Array:
     return out
 
 
-def _full(model: Any, state: State) -> Array:
+def _full(model: Any, state: State) -> AnyArray:
     K, d = state["means_"].shape
     C = state["covars_"]
     kind = model.covariance_type
@@ -142,7 +138,7 @@ def _full(model: Any, state: State) -> Array:
     return np.array([C if kind == "tied" else np.diag(C[k] * np.ones(d)) for k in range(K)])
 
 
-def maximise(model: Any, X: Array, state: State, gamma: Array, first: Array, pairs: Array) -> State:
+def maximise(model: Any, X: AnyArray, state: State, gamma: AnyArray, first: AnyArray, pairs: AnyArray) -> State:
     """Return the parameters after one M-step."""
     new = dict(state)
     if "s" in model.params:
@@ -165,19 +161,19 @@ def maximise(model: Any, X: Array, state: State, gamma: Array, first: Array, pai
     return new
 
 
-def shares(counts: Array, prior: Any, now: Array) -> Array:
+def shares(counts: AnyArray, prior: Any, now: AnyArray) -> AnyArray:
     """Return rows ∝ counts + prior − 1; zeros stay zero."""
     raised = np.where(now > 0, counts + np.asarray(prior, dtype=float) - 1, 0.0)
     total = raised.sum(axis=-1, keepdims=True)
     return np.where(total > 0, raised / total, now)
 
 
-def _by_state(values: Any) -> Array:
+def _by_state(values: Any) -> AnyArray:
     array = np.asarray(values, dtype=float)
     return array[:, None] if array.ndim == 1 else array
 
 
-def maximise_gaussian(model: Any, X: Array, state: State, gamma: Array) -> State:
+def maximise_gaussian(model: Any, X: AnyArray, state: State, gamma: AnyArray) -> State:
     """Return means and covariances after one M-step."""
     mu = state["means_"]
     full = _full(model, state)
@@ -228,7 +224,7 @@ def maximise_gaussian(model: Any, X: Array, state: State, gamma: Array) -> State
     return {"means_": means, "covars_": covars}
 
 
-def _gaussian_prior(model: Any, K: int, d: int) -> tuple[Array, Array, Array, float]:
+def _gaussian_prior(model: Any, K: int, d: int) -> tuple[AnyArray, AnyArray, AnyArray, float]:
     """Return μ₀ (K, d), m (K,), C₀ (K, d, d) and c."""
     mu0 = np.asarray(model.means_prior, dtype=float)
     mu0 = np.broadcast_to(mu0[:, None] if mu0.shape == (K,) and d != K else mu0, (K, d))
@@ -283,7 +279,7 @@ def mixture_hmm(model: Any, X: Any, lengths: Any, sample_weight: Any) -> Recheck
     return recheck(model, X, lengths, ["weights_", "means_", "covars_"], _expect, _maximise, _log_prior)
 
 
-def _expect(model: Any, X: Array, sizes: list[int], state: State) -> Expected:
+def _expect(model: Any, X: AnyArray, sizes: list[int], state: State) -> Expected:
     weights = state["weights_"]
     means = state["means_"]
     covars = state["covars_"]
@@ -304,7 +300,7 @@ def _expect(model: Any, X: Array, sizes: list[int], state: State) -> Expected:
     return expect(SimpleNamespace(covariance_type="full"), X, sizes, expanded)
 
 
-def _maximise(model: Any, X: Array, state: State, gamma: Array, first: Array, pairs: Array) -> State:
+def _maximise(model: Any, X: AnyArray, state: State, gamma: AnyArray, first: AnyArray, pairs: AnyArray) -> State:
     K, G, _ = state["means_"].shape
     new = dict(state)
     if "s" in model.params:

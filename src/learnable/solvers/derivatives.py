@@ -15,12 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.declare import Number
-from ..core.errors import DataError, ParameterError
-
-Array = NDArray[np.float64]
+from ..core import Array, DataError, Number, ParameterError
 
 _LEVELS = 6  # of extrapolation, each with a smaller step
 _SHRINK = 1.6  # by which the step is divided from level to level

@@ -20,14 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh, ldl, qr, svd
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
-from ..core.errors import DataError, ParameterError
-from ..core.threads import interruptible, one_thread_blas
-
-Array = NDArray[np.float64]
+from ..core import Array, DataError, NDArray, ParameterError, interruptible, one_thread_blas
 
 #: Eigenpairs must satisfy Av = λv to this share of ‖A‖, and be orthonormal to this.
 PAIR_TOLERANCE = 1e-12

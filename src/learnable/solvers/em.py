@@ -29,8 +29,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import AscentError, LostRowsError, ParameterError
-from ..core.estimator import Progress, StopFlag, no_progress
+from ..core import AscentError, LostRowsError, ParameterError, Progress, StopFlag, no_progress
 from ..data.blocks import map_reduce
 
 P = TypeVar("P")

@@ -6,12 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from ..core import Array, Certificate
 
-from ..core.estimator import Certificate
-
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 

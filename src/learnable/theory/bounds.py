@@ -35,8 +35,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, ndtr
 
-from ..core.declare import Number, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import DataError, Number, ParameterError, check_parameters
 from .concentration.base import COUNT, LEVEL, Array
 from .concentration.binomial import kl_lower, kl_upper, log_binomial
 

@@ -23,8 +23,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ..core.declare import Number, Options, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import DataError, Number, Options, ParameterError, check_parameters
 from .concentration.base import COUNT, POSITIVE, Array
 
 Metric = Literal["sup", "l1", "l2"]

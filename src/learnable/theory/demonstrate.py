@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from ..core.declare import Number, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import DataError, Number, ParameterError, check_parameters
 from ..plots import Markup, animate, labelled_lines
 from .concentration.base import COUNT, Array
 

@@ -31,8 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ..core.declare import Number, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import DataError, Number, ParameterError, check_parameters
 from .concentration.base import COUNT, LEVEL, POSITIVE
 from .vc.counting import log_sauer
 

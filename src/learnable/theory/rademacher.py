@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.declare import Number, check_parameters
-from ..core.errors import DataError, ParameterError
+from ..core import DataError, Number, ParameterError, check_parameters
 from .concentration.base import COUNT, LEVEL, Array
+from .covering import function_table
 
 _NON_NEGATIVE = Number(low=0.0)
 #: All signs of this many points are enumerated: a million rows of signs, in blocks.
@@ -97,13 +97,13 @@ def exact(maximise: Callable[[Array], Array], n: int) -> Average:
 
 def finite_maximiser(values: Any) -> Callable[[Array], Array]:
     """Return the maximiser of a finite class, or of its convex hull, from its values (n_functions, n_points)."""
-    f = _table("finite_maximiser", values)
+    f = function_table("finite_maximiser", values)
     return lambda signs: np.asarray((signs @ f.T).max(axis=1) / f.shape[1])
 
 
 def kernel_ball_maximiser(K: Any, radius: float = 1.0) -> Callable[[Array], Array]:
     """Return the maximiser of a ball in an RKHS: (B/n)√(σᵀKσ), by ⟨f, Σ σᵢK(xᵢ, ·)⟩ ≤ B ‖Σ σᵢK(xᵢ, ·)‖."""
-    G = _table("kernel_ball_maximiser", K)
+    G = function_table("kernel_ball_maximiser", K)
     check_parameters("kernel_ball_maximiser", {"radius": radius}, {"radius": _NON_NEGATIVE})
     if G.shape[0] != G.shape[1]:
         raise DataError(f"kernel_ball_maximiser: K must be square; got shape {G.shape}.")
@@ -112,7 +112,7 @@ def kernel_ball_maximiser(K: Any, radius: float = 1.0) -> Callable[[Array], Arra
 
 def l1_ball_maximiser(X: Any, radius: float = 1.0) -> Callable[[Array], Array]:
     """Return the maximiser of {x ↦ w·x: ‖w‖₁ ≤ B}, the convex hull of ± the columns."""
-    rows = _table("l1_ball_maximiser", X)
+    rows = function_table("l1_ball_maximiser", X)
     check_parameters("l1_ball_maximiser", {"radius": radius}, {"radius": _NON_NEGATIVE})
     return lambda signs: np.asarray(radius / len(rows) * np.abs(signs @ rows).max(axis=1))
 
@@ -127,7 +127,7 @@ def massart(values: Any) -> float:
     >>> round(massart(np.eye(8)), 4)
     0.2549
     """
-    f = _table("massart", values)
+    f = function_table("massart", values)
     longest = float(np.linalg.norm(f, axis=1).max())
     return float(longest * math.sqrt(2.0 * math.log(len(f))) / f.shape[1])
 
@@ -214,7 +214,7 @@ def show_rules(values: Any, *, scale: float = -2.0, draws: int = 4000, random_st
     >>> [rule.holds for rule in show_rules(values)]
     [True, True, True, True]
     """
-    f = _table("show_rules", values)
+    f = function_table("show_rules", values)
     if np.abs(f).max() > 1.0:
         raise DataError("show_rules: values must lie in [-1, 1]; scale them.")
     n = f.shape[1]
@@ -258,10 +258,3 @@ def _all_signs(n: int) -> Iterator[Array]:
     for start in range(0, 2**n, _BLOCK):
         codes = np.arange(start, min(start + _BLOCK, 2**n))
         yield _SIGNS[codes[:, None] >> np.arange(n) & 1]
-
-
-def _table(owner: str, values: Any) -> Array:
-    f = np.asarray(values, dtype=np.float64)
-    if f.ndim != 2 or f.size == 0 or not np.isfinite(f).all():
-        raise DataError(f"{owner}: expected a table of finite numbers; got shape {f.shape}.")
-    return f

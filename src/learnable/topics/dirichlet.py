@@ -91,15 +91,6 @@ def draw_symmetric(counts: Any, lengths: Any, width: int, a: float, rng: np.rand
     return slice_step(lambda x: log_rising(x, *seen) - log_rising(width * x, *sums), a, rng)
 
 
-def draw_grouped(counts: Any, sums: list[tuple[int, Any]], a: float, rng: np.random.Generator) -> float:
-    """Return the next draw of a parameter that Dirichlet vectors of different widths share: (width, sums) of each."""
-    seen = frequencies_of(counts)
-    known = [(width, *frequencies_of(values)) for width, values in sums]
-    return slice_step(
-        lambda x: log_rising(x, *seen) - sum(log_rising(width * x, v, t) for width, v, t in known), a, rng
-    )
-
-
 def draw_asymmetric(counts: Any, lengths: Any, alpha: Array, rng: np.random.Generator) -> Array:
     """Return the next draw of one parameter per topic, each given the others."""
     new = alpha.copy()

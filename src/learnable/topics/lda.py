@@ -39,8 +39,9 @@ from ..core.declare import (
     param,
     tags,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
+from ..core.loaded import law
 from ..core.threads import resolve_n_jobs
 from ..data.dask_blocks import DaskBlocks
 from ..data.door import Table, read_features
@@ -71,6 +72,10 @@ _POSITIVE = Number(low=0.0, low_open=True)
 #: Draws between two that are averaged.
 _GAP = 10
 _LARGEST_COUNT = 2.0**31  # samplers count tokens in 32 bits
+
+
+#: What a sampled posterior keeps for its certificate.
+_SAMPLED = ("topic_counts_", "document_counts_", "n_averaged_", "trace_")
 
 
 class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -525,22 +530,38 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        K = self.n_components
-        if len(self.components_) != K or np.shape(self.doc_topic_prior_) not in ((), (K,)):
-            raise ModelFileError("load: components_ and doc_topic_prior_ must have a row for each topic.")
-        words = getattr(self, "vocabulary_", None)
-        if words is not None and (len(words) != self.n_features_in_ or not all(isinstance(w, str) for w in words)):
-            raise ModelFileError("load: vocabulary_ must hold a word for each column.")
-        if self._way != "ml" and not (self.components_ > 0).all():
-            raise ModelFileError("load: Dirichlet parameters must be positive.")
-        if not (np.asarray(self.doc_topic_prior_) > 0).all() or not self.topic_word_prior_ > 0:
-            raise ModelFileError("load: priors must be positive.")
-        sampled = ("topic_counts_", "document_counts_", "n_averaged_", "trace_")
-        wanted = sampled if self._way in METHODS else ("history_",)
-        if self.certificate_.kind != "none" and not all(hasattr(self, name) for name in wanted):
-            raise ModelFileError("load: what the certificate is about is missing.")
+    _laws = (
+        law(
+            "components_ and doc_topic_prior_ must have a row for each topic",
+            lambda model: (
+                len(model.components_) == model.n_components
+                and np.shape(model.doc_topic_prior_) in ((), (model.n_components,))
+            ),
+        ),
+        law(
+            "vocabulary_ must hold a word for each column",
+            lambda model: (
+                len(model.vocabulary_) == model.n_features_in_
+                and all(isinstance(word, str) for word in model.vocabulary_)
+            ),
+            "vocabulary_",
+        ),
+        law(
+            "Dirichlet parameters must be positive",
+            lambda model: model._way == "ml" or (model.components_ > 0).all(),
+        ),
+        law(
+            "priors must be positive",
+            lambda model: (np.asarray(model.doc_topic_prior_) > 0).all() and model.topic_word_prior_ > 0,
+        ),
+        law(
+            "what the certificate is about is missing",
+            lambda model: (
+                model.certificate_.kind == "none"
+                or all(hasattr(model, name) for name in (_SAMPLED if model._way in METHODS else ("history_",)))
+            ),
+        ),
+    )
 
 
 def _as_prior(given: Any) -> Any:

@@ -34,8 +34,9 @@ from ..core.declare import (
     param,
     tags,
 )
-from ..core.errors import DataError, ModelFileError, ParameterError
+from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
+from ..core.loaded import law
 from ..core.threads import resolve_n_jobs
 from ..data.door import is_frame, read_features
 from ..meta.splits import as_generator
@@ -433,29 +434,50 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     def _n_features_out(self) -> int:
         return int(self.P_.shape[1])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        starts = self.allele_starts_
-        sound = len(starts) == self.n_features_in_ + 1 and starts[0] == 0 and (np.diff(starts) > 0).all()
-        if not sound or starts[-1] != len(self.P_) or len(self.labels_) != len(self.Q_):
-            raise ModelFileError("load: the alleles do not fit the loci.")
-        if self.P_.shape[1] != self.n_populations or self.Q_.shape[1] != self.n_populations:
-            raise ModelFileError("load: Q and P must have a column for each population.")
-        if (self.labels_ >= self.n_populations).any():
-            raise ModelFileError("load: a label names no population.")
-        if len(self.allele_names_) not in (0, len(self.P_)) or not all(isinstance(a, str) for a in self.allele_names_):
-            raise ModelFileError("load: every allele needs a name, or none.")
-        if self.method == "gibbs" and not all(
-            hasattr(self, name) for name in ("Q_draws_", "P_draws_", "kept_", "trace_")
-        ):
-            raise ModelFileError("load: draws are missing.")
-        if self.place_prior and not (hasattr(self, "place_alpha_") and hasattr(self, "place_alpha_draws_")):
-            raise ModelFileError("load: the parameters of the places are missing.")
-        names = getattr(self, "places_", [])
-        if len(names) != len(getattr(self, "place_alpha_", ())) or not all(isinstance(name, str) for name in names):
-            raise ModelFileError("load: every place needs a name.")
-        if self.method == "ml" and not hasattr(self, "history_"):
-            raise ModelFileError("load: history_ is missing.")
+    _laws = (
+        law(
+            "the alleles do not fit the loci",
+            lambda model: (
+                len(model.allele_starts_) == model.n_features_in_ + 1
+                and model.allele_starts_[0] == 0
+                and (np.diff(model.allele_starts_) > 0).all()
+                and model.allele_starts_[-1] == len(model.P_)
+                and len(model.labels_) == len(model.Q_)
+            ),
+        ),
+        law(
+            "Q and P must have a column for each population",
+            lambda model: model.P_.shape[1] == model.Q_.shape[1] == model.n_populations,
+        ),
+        law("a label names no population", lambda model: (model.labels_ < model.n_populations).all()),
+        law(
+            "every allele needs a name, or none",
+            lambda model: (
+                len(model.allele_names_) in (0, len(model.P_)) and all(type(a) is str for a in model.allele_names_)
+            ),
+        ),
+        law(
+            "draws are missing",
+            lambda model: (
+                model.method != "gibbs"
+                or all(hasattr(model, name) for name in ("Q_draws_", "P_draws_", "kept_", "trace_"))
+            ),
+        ),
+        law(
+            "the parameters of the places are missing",
+            lambda model: (
+                not model.place_prior or (hasattr(model, "place_alpha_") and hasattr(model, "place_alpha_draws_"))
+            ),
+        ),
+        law(
+            "every place needs a name",
+            lambda model: (
+                len(getattr(model, "places_", ())) == len(getattr(model, "place_alpha_", ()))
+                and all(type(name) is str for name in getattr(model, "places_", ()))
+            ),
+        ),
+        law("history_ is missing", lambda model: model.method != "ml" or hasattr(model, "history_")),
+    )
 
 
 def log_likelihood(genotypes: Genotypes, Q: Array, P: Array, admixture: bool = True) -> float:

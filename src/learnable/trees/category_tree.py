@@ -1,4 +1,4 @@
-"""The tree of ID3 as flat arrays: any number of branches a node, each named by the code of a category.
+"""The tree of ID3 as flat arrays: any number of branches per node, each named by the code of a category.
 
 A row goes from a node to the child whose `code` is the row's code in the tested column (with a binary test: 1 where it
 is the level asked for, 0 otherwise). Where there is no such child, the row stays: an empty branch takes the majority
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..core import NDArray
 from .file_layout import require
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 

@@ -27,11 +27,8 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import DataError, ParameterError
-
-Array = NDArray[np.float64]
+from ..core import Array, DataError, NDArray, ParameterError
 
 GINI, ENTROPY, MISCLASSIFICATION, SQUARED, POISSON, ABSOLUTE, GRADIENT = range(7)
 #: How a target is swept: two classes and Gini, any classes, one (W, S) a row, sums, absolute error.

@@ -18,22 +18,33 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import RANDOM_STATE, Matches, Number, Options, optional, param
-from ..core.estimator import Estimator, Run
-from ..core.threads import resolve_n_jobs
+from ..core import (
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    Run,
+    are_counts,
+    hook,
+    law,
+    optional,
+    param,
+    resolve_n_jobs,
+)
 from ..data.door import Table, door
 from ..data.sources import NamedScore, rowwise
 from ._random import seed_of
 from .criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from .exact.grower import grow
-from .file_layout import require
 from .growth import GrowthRule, GrowthStopped
 from .layout import Trees
 from .models import TreeAccess, TreeClasses, TreePredictions
@@ -52,8 +63,6 @@ from .settings import (
 # --------------------------------------------------------------------------------------------------------------------
 # What decision trees share: growing, pruning, the leaves of rows, the invariants of a loaded tree.
 
-
-Array = NDArray[np.float64]
 
 #: Largest shortfall of a split, as a share of its node's impurity, that rounding explains.
 TOLERANCE = 1e-9
@@ -96,16 +105,15 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
     __metadata_request__predict: ClassVar[dict[str, str]] = {"check_input": UNUSED}
     __metadata_request__predict_proba: ClassVar[dict[str, str]] = {"check_input": UNUSED}
 
-    def _target(self, table: Table, weight: Array | None) -> Target:
-        raise TypeError(f"{type(self).__name__} does not define _target")
+    _target = hook("(table, weight) → Target")
 
     def _row_weight(self, table: Table) -> Array | None:
         """Return the weights of the rows, those of their classes included."""
         return table.weight
 
-    def _loss(self, table: Table, rows: Any, values: Array) -> Array:
-        """Return the loss of rows that are predicted by the node values beside them."""
-        raise TypeError(f"{type(self).__name__} does not define _loss")
+    _loss = hook(
+        "(table, rows, values) → Array: Return the loss of rows that are predicted by the node values beside them."
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, check_input: bool = True) -> Self:
         """Grow the tree.
@@ -232,16 +240,19 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)[0]
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "trees_"):
-            return
-        require(isinstance(self.trees_, Trees) and self.trees_.n_trees == 1, "trees_ must be one tree")
-        sizes = [getattr(self, name, None) for name in ("seed_", "n_outputs_", "n_features_in_")]
-        require(
-            all(isinstance(size, int) and 0 <= size < 2**63 for size in sizes) and self.n_outputs_,
+    _laws = (
+        law(
+            "trees_ must be one tree",
+            lambda model: isinstance(model.trees_, Trees) and model.trees_.n_trees == 1,
+            "trees_",
+        ),
+        law(
             "seed_, n_outputs_ and n_features_in_ must be whole numbers",
-        )
-        self._check_values()
+            lambda model: are_counts(model, "seed_", "n_outputs_", "n_features_in_") and model.n_outputs_,
+            "trees_",
+        ),
+        law("the tree does not fit the model", lambda model: model._check_values() is None, "trees_"),
+    )
 
 
 __all__ = ["TOLERANCE", "GrowthRule", "GrowthStopped", "TreeModel"]

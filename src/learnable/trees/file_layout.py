@@ -18,11 +18,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import ModelFileError
+from ..core import Array, ModelFileError, NDArray
 
-Array = NDArray[np.float64]
 Packed = dict[str, Any]
 
 _MOST_EXPANSION: Final = 256  # bytes in memory per byte of a file: a guard, no honest file comes near

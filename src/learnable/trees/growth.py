@@ -7,14 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core.threads import Stopped
+from ..core import Array, NDArray, Stopped
 from ._random import child_seeds
 from .criteria import GINI, SQUARED, Target
 from .layout import Trees
-
-Array = NDArray[np.float64]
 
 _DIGITS = 52  # binary digits of a whole number that a float holds exactly
 _FEW_CLASSES = 10  # counts of so many fit into one float

@@ -19,25 +19,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.certificate import Certificate
-from ..core.declare import Matches, Number, Options, optional, param, tags
-from ..core.errors import ParameterError
-from ..core.estimator import Estimator, Run
+from ..core import (
+    Array,
+    Certificate,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ..core.jit import kernel
 from ..data.categories import CategoryTable, check_categories, class_weights, read_categories, read_codes
 from ..data.sources import NamedScore, rowwise
 from .category_tree import CategoryTree
-from .file_layout import require
 
 # --------------------------------------------------------------------------------------------------------------------
 # Kernels of ID3: the information gain of every column of categories in one node, in bits.
 
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 #: Gains closer than this are equal; the first column, and its first level, then wins.
 TIE = 1e-12
@@ -290,24 +299,31 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         np.add.at(total, tree.feature[inner], (tree.gain * tree.value.sum(axis=1))[inner])
         return total / total.sum() if total.any() else total
 
-    def _check_loaded(self) -> None:
-        names = ("tree_", "categories_", "types_", "classes_")
-        found: list[Any] = [getattr(self, name, None) for name in names]
-        tree, categories, types, classes = found
-        require(
-            isinstance(tree, CategoryTree) and isinstance(categories, list) and isinstance(types, list),
+    _laws = (
+        law(
             "ID3Classifier: a fitted model has tree_, categories_ and types_",
-        )
-        require(
-            isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes),
-            "ID3Classifier: classes_ must hold labels",
-        )
-        require(
-            len(types) == len(categories) == self.n_features_in_,
+            lambda model: (
+                isinstance(model.tree_, CategoryTree)
+                and isinstance(model.categories_, list)
+                and isinstance(model.types_, list)
+            ),
+        ),
+        law("ID3Classifier: classes_ must hold labels", lambda model: is_labels(model.classes_, 1)),
+        law(
             "ID3Classifier: categories_ and types_ must describe every column",
-        )
-        check_categories(type(self).__name__, categories, types)
-        tree.check(np.array([max(len(levels), 1) for levels in categories]), len(classes))
+            lambda model: (
+                len(model.types_) == len(model.categories_) == model.n_features_in_
+                and check_categories("ID3Classifier", model.categories_, model.types_) is None
+            ),
+        ),
+        law(
+            "ID3Classifier: tree_ does not fit categories_ and classes_",
+            lambda model: (
+                model.tree_.check(np.array([max(len(levels), 1) for levels in model.categories_]), len(model.classes_))
+                is None
+            ),
+        ),
+    )
 
 
 def information_gain(X: Any, y: Any, sample_weight: Any = None, *, criterion: str = "information_gain") -> Array:

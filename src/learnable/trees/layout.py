@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ..core import Array, NDArray
 from .file_layout import pack_trees, unpack_trees
 from .file_layout import require as demand
 from .predict import Predictor, mark_paths, walk_trees
-
-Array = NDArray[np.float64]
 
 _MANY_ROWS = 2048  # from here on it is worth while to prepare small trees
 
@@ -282,7 +280,7 @@ def _check(trees: Trees, n_features: int | None, n_values: int | None) -> None:
     require(len(start) >= 2 and start[0] == 0 and start[-1] == n, "start does not cover the nodes")
     require((start[1:] > start[:-1]).all() and n < 2**31, "every tree needs a node")
     for name in _PER_NODE:
-        require(len(getattr(trees, name)) == n, f"{name} does not have one entry a node")
+        require(len(getattr(trees, name)) == n, f"{name} does not have one entry per node")
     require(n_values is None or trees.value.shape[1] == n_values, "value has another width")
     require(trees.value.shape[1] > 0 and np.isfinite(trees.value).all(), "values are not finite")
     require(np.isfinite(trees.impurity).all() and np.isfinite(trees.weight).all(), "numbers are not finite")

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.declare import N_JOBS, Declared, fitted, param, tags
-from ..core.registry import resolve
+from ..core import N_JOBS, Array, Declared, NDArray, fitted, is_labels, law, param, resolve, tags
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
-from .file_layout import require
 from .layout import Trees
-
-Array = NDArray[np.float64]
 
 
 class ShapleyValues:
@@ -83,6 +78,11 @@ class TreePredictions(ShapleyValues, Declared):
         return hasattr(self, "trees_")
 
 
+def _each(values: Any) -> list[Any]:
+    """Return what is kept for each target, which is not a list where there is one target."""
+    return values if isinstance(values, list) else [values]
+
+
 class TreeClasses(Declared):
     """What tree classifiers add: labels, and shares of the classes."""
 
@@ -118,17 +118,22 @@ class TreeClasses(Declared):
             found = self.predict_proba(X)  # type: ignore[attr-defined]
             return [np.log(own) for own in found] if isinstance(found, list) else np.log(found)
 
-    def _check_loaded(self) -> None:
-        classes = getattr(self, "classes_", None)
-        several: list[Any] = classes if isinstance(classes, list) else [classes]
-        if hasattr(self, "trees_"):
-            labels = all(isinstance(own, np.ndarray) and own.ndim == 1 and len(own) >= 1 for own in several)
-            require(labels, "classes_ must hold labels")
-            counts: Any = [len(own) for own in several]
-            fits = self.n_classes_ == (counts if isinstance(classes, list) else counts[0])
-            fits = fits and len(several) == getattr(self, "n_outputs_", None)
-            require(fits, "classes_, n_classes_ and n_outputs_ do not fit together")
-        super()._check_loaded()  # type: ignore[misc]
+    _laws = (
+        law(
+            "classes_ must hold labels",
+            lambda model: all(is_labels(own, 1) for own in _each(model.classes_)),
+            "trees_",
+        ),
+        law(
+            "classes_, n_classes_ and n_outputs_ do not fit together",
+            lambda model: (
+                _each(model.n_classes_) == [len(own) for own in _each(model.classes_)]
+                and isinstance(model.n_classes_, list) == isinstance(model.classes_, list)
+                and len(_each(model.classes_)) == model.n_outputs_
+            ),
+            "trees_",
+        ),
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------

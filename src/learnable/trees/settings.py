@@ -6,15 +6,23 @@ import warnings
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from ..core.declare import ArrayLike, Declared, Matches, Number, Options, optional, param
-from ..core.errors import DataError, ParameterError
+from ..core import (
+    Array,
+    ArrayLike,
+    DataError,
+    Declared,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    optional,
+    param,
+)
 from ..data.door import Table
 from .growth import GrowthRule
-
-Array = NDArray[np.float64]
 
 _SHARE = Matches(lambda v: isinstance(v, (float, np.floating)) and bool(0 < v <= 1), "a share > 0 and <= 1")
 
@@ -151,7 +159,7 @@ def monotone_signs(model: Any, n_columns: int) -> NDArray[np.int8] | None:
     if signs.shape != (n_columns,):
         raise ParameterError(
             f"{owner}: monotonic_cst has shape {signs.shape[0] if signs.ndim == 1 else signs.shape} but the input "
-            f"data X has {n_columns} features. Pass one sign a column."
+            f"data X has {n_columns} features. Pass one sign per column."
         )
     if not np.isin(signs, (-1, 0, 1)).all():
         raise ParameterError(f"{owner}: monotonic_cst must be None or an array-like of -1, 0 or 1. It holds {signs}")

@@ -79,7 +79,7 @@ class Columns:
     Attributes
     ----------
     codes : (d, n) uint8 or uint32; (0, 0) if sparse
-        One row a column of the table.
+        One row per column of the table.
     entries, rows, start : (nnz,) uint32, (nnz,) int32, (d+1,) int64
         Of a sparse table: codes and (ascending) row numbers of the stored entries of each column.
     zero : (d,) int64
@@ -132,7 +132,7 @@ class Columns:
         X : (n, d) float array, CSR or CSC array
             NaN is a missing value.
         max_bins : int or None
-            At most this many codes a column (2 … 255), by quantiles; None: one code for each distinct value.
+            At most this many codes per column (2 … 255), by quantiles; None: one code for each distinct value.
         categorical : (d,) bool or None
             Columns whose values are codes of categories: whole numbers from 0 to 65535.
         n_threads : int

@@ -18,13 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ..core.checking import Recheck, flaw_of
+from ..core import Array, NDArray, Recheck, flaw_of
 from ..data.checking import read_table
 from .verify_scores import Scores, prefix_gains, scores_for
 
-Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 AGREE = 1e-9  # what sums in another order may differ by, relative to their size

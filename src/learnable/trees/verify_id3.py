@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.checking import Recheck
-from ..core.errors import VerificationError
+from ..core import Recheck, VerificationError
 from ..data.categories import CategoryTable, read_categories
 
 _ROUNDING = 1e-9  # what rounding may add to an entropy

@@ -380,7 +380,7 @@ def test_refusals_of_parameters(parameters, words):
         (
             ConformalRegressor(Broken()),
             30,
-            r"Broken.predict must give one finite number a row; got shape \(.*not finite",
+            r"Broken.predict must give one finite number per row; got shape \(.*not finite",
         ),
     ],
     ids=["one row", "folds", "nan"],

@@ -190,7 +190,7 @@ def test_wrong_parameters_are_refused(options):
 @pytest.mark.parametrize(
     ("f", "draw", "noise", "message"),
     [
-        (lambda X: X, uniform, 1.0, "f must give one finite number a row"),
+        (lambda X: X, uniform, 1.0, "f must give one finite number per row"),
         (lambda X: X[:, 0] / 0.0 if len(X) else X, uniform, 1.0, "finite"),
         (sine, lambda m, rng: rng.normal(size=m), 1.0, "rows of X"),
         (sine, lambda m, rng: rng.normal(size=(m + 1, 1)), 1.0, "rows of X"),

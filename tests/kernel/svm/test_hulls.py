@@ -114,7 +114,7 @@ def test_sparse_rows_and_one_row_each():
 def test_bad_calls():
     with pytest.raises(DataError, match="two classes"):
         nearest_points([[0.0], [1.0]], [0, 0])
-    with pytest.raises(DataError, match="one label a row"):
+    with pytest.raises(DataError, match="one label per row"):
         nearest_points([[0.0], [1.0]], [0, 1, 0])
     with pytest.raises(ParameterError, match="largest"):
         nearest_points([[0.0], [1.0]], [0, 1], largest=0.0)

@@ -54,7 +54,7 @@ def upper_bound(policy: Policy, environment: Environment, horizon: int) -> Bound
     if failing:
         return Bound(None, failing)
     gaps = environment.gaps[environment.gaps > 0.0]
-    scale = _subgaussian(environment)
+    scale = 0.5 if environment.kind == "bernoulli" else float(environment.sigma.max())
     if type(policy) is policies.UCB:
         return _ucb(policy, environment, n, gaps, scale)
     if isinstance(policy, policies.ExploreThenCommit):
@@ -139,10 +139,6 @@ def _fails(policy: Policy, environment: Environment) -> str:
     if math.isfinite(environment.budget):
         return "the budget ends play; the bounds are for a fixed number of rounds"
     return ""
-
-
-def _subgaussian(environment: Environment) -> float:
-    return 0.5 if environment.kind == "bernoulli" else float(environment.sigma.max())
 
 
 def _ucb(policy: Any, environment: Environment, n: int, gaps: Any, scale: float) -> Bound:

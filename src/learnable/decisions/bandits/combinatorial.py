@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray, DataError, ParameterError
 from ._kernels import ACTIVE, COUNT, ROUND, SUM, kl_bounds
 from .environments import Environment
 from .policy import Policy, require
-
-Array = NDArray[Any]
 
 
 @dataclass(eq=False, repr=False)
@@ -54,7 +51,7 @@ class CombinatorialUCB(Policy):
         """Refuse: a set is played; use `act_set`."""
         raise DataError("CombinatorialUCB: plays sets of arms; call act_set and update_set.")
 
-    def act_set(self) -> Array:
+    def act_set(self) -> AnyArray:
         """Return the set of arms to play, as sorted indices."""
         arms = self.state["arms"]
         t = self.rounds + 1
@@ -80,7 +77,7 @@ class CombinatorialUCB(Policy):
         self.state["arms"][SUM, numbers] += values
         self.state["meta"][ROUND] += 1.0
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return one for the arms of the next set, zero for the others."""
         found = np.zeros(self.n_arms)
         found[self.act_set()] = 1.0
@@ -145,7 +142,7 @@ class SuccessiveRejects(Policy):
         """Whether all arms are decided."""
         return int((self.state["arms"][ACTIVE] > 0.0).sum()) == 0
 
-    def recommend(self) -> Array:
+    def recommend(self) -> AnyArray:
         """Return the best m arms as far as is known."""
         accepted = np.flatnonzero(self.state["accepted"] > 0)
         undecided = np.flatnonzero(self.state["arms"][ACTIVE] > 0.0)
@@ -178,7 +175,7 @@ class SuccessiveRejects(Policy):
         if arms[ACTIVE].sum() == self.m - self.state["accepted"].sum():
             self._decide()
 
-    def _new_state(self, rng: Array) -> dict[str, Array]:
+    def _new_state(self, rng: AnyArray) -> dict[str, AnyArray]:
         return super()._new_state(rng) | {"accepted": np.zeros(self.n_arms)}
 
     def _check(self) -> None:
@@ -243,11 +240,11 @@ class LUCB(Policy):
         gap = self._doubtful()[2]
         return gap <= self.epsilon
 
-    def recommend(self) -> Array:
+    def recommend(self) -> AnyArray:
         """Return the m arms of the greatest means."""
         return np.sort(np.argsort(-np.nan_to_num(self.means, nan=-np.inf), kind="stable")[: self.m])
 
-    def _bounds(self) -> tuple[Array, Array]:
+    def _bounds(self) -> tuple[AnyArray, AnyArray]:
         count = self.state["arms"][COUNT]
         mean = self.means
         t = max(self.rounds, 1)
@@ -286,8 +283,8 @@ class Identification(NamedTuple):
     """How well a policy finds the best arms."""
 
     error: float  #: share of replications whose recommendation is wrong by more than ε
-    rounds: Array  #: (replications,) rounds until it recommended
-    recommended: Array  #: (replications, m)
+    rounds: AnyArray  #: (replications,) rounds until it recommended
+    recommended: AnyArray  #: (replications, m)
 
 
 def identify(

@@ -6,15 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...probability.base import Distribution, Univariate
-from ...probability.binomial import Bernoulli
-from ...probability.normal import Normal
+from ...core import AnyArray, DataError
+from ...probability import Bernoulli, Distribution, Normal, Univariate
 from . import _kernels as k
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,11 +39,11 @@ class Environment:
     """
 
     kind: str
-    means: Array
-    sigma: Array
+    means: AnyArray
+    sigma: AnyArray
     laws: tuple[Any, ...] = ()
-    corruption: Array = field(default_factory=lambda: np.zeros((0, 1)))
-    costs: Array = field(default_factory=lambda: np.zeros(0))
+    corruption: AnyArray = field(default_factory=lambda: np.zeros((0, 1)))
+    costs: AnyArray = field(default_factory=lambda: np.zeros(0))
     budget: float = np.inf
     delay: float = 0.0
     random_delay: bool = False
@@ -64,7 +59,7 @@ class Environment:
         return self.kind != "table" and len(self.means) == 1
 
     @property
-    def gaps(self) -> Array:
+    def gaps(self) -> AnyArray:
         """Δ_a, what an arm earns less than the best one; of a stationary environment."""
         mean = self.means[0]
         return np.asarray(mean.max() - mean)
@@ -79,7 +74,7 @@ class Environment:
         """The environment's number in the kernels."""
         return {"bernoulli": k.BERNOULLI, "normal": k.NORMAL}.get(self.kind, k.TABLE)
 
-    def rewards(self, horizon: int, rng: np.random.Generator) -> Array:
+    def rewards(self, horizon: int, rng: np.random.Generator) -> AnyArray:
         """Draw the rewards of all arms for all rounds of one replication."""
         drawn = [np.asarray(law.sample((horizon,), rng), dtype=np.float64) for law in self.laws]
         return np.ascontiguousarray(np.column_stack(drawn))

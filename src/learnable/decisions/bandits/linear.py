@@ -17,15 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.errors import DataError, ModelFileError
+from ...core import AnyArray, DataError, hook, law
 from .._random import normal
 from ._kernels import COUNT, ROUND, SUM
 from .policy import MOST_PENDING, Policy, require
-
-Array = NDArray[Any]
 
 #: Draws that estimate the probability of each arm where arms share θ.
 _DRAWS = 4000
@@ -65,7 +62,7 @@ class _Linear(Policy):
         self.state["meta"][ROUND] += 1.0
 
     @property
-    def coefficients(self) -> Array:
+    def coefficients(self) -> AnyArray:
         """θ̂, one row per arm, or one row if it is shared."""
         return np.einsum("aij,aj->ai", self.state["inverse"], self.state["moment"])
 
@@ -76,13 +73,12 @@ class _Linear(Policy):
             self.state["moment"] = np.vstack([self.state["moment"], np.zeros(self.n_features)])
         return super().add_arm()
 
-    def _scores(self, x: Array) -> Array:
-        raise TypeError(f"{type(self).__name__} does not define _scores")
+    _scores = hook("(x) → AnyArray")
 
     def _certainty(self) -> float:
         return 1.0
 
-    def _moments(self, x: Array) -> tuple[Array, Array]:
+    def _moments(self, x: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Return mean and standard deviation (over σ) of the reward of each arm in a context."""
         inverse = self.state["inverse"]
         theta = self.coefficients
@@ -93,7 +89,7 @@ class _Linear(Policy):
         variance = np.einsum("ai,aij,aj->a", x, inverse, x)
         return mean, np.sqrt(np.maximum(variance, 0.0))
 
-    def _contexts(self, context: Any) -> Array:
+    def _contexts(self, context: Any) -> AnyArray:
         owner = type(self).__name__
         if context is None:
             raise DataError(f"{owner}: needs a context; pass act(context) with {self.n_features} numbers.")
@@ -105,7 +101,7 @@ class _Linear(Policy):
             raise DataError(f"{owner}: a context must be finite numbers of shape {shape}; got shape {x.shape}.")
         return x
 
-    def _context_of(self, arm: int, id: int | None) -> Array:
+    def _context_of(self, arm: int, id: int | None) -> AnyArray:
         return np.array(self.state["contexts"][self._place(arm, id)])
 
     def _forget(self, arm: int, id: int | None) -> None:
@@ -124,10 +120,10 @@ class _Linear(Policy):
             )
         return int(hits[-1])
 
-    def _prior(self) -> Array:
+    def _prior(self) -> AnyArray:
         return np.asarray(np.eye(self.n_features) / self.ridge)
 
-    def _new_state(self, rng: Array) -> dict[str, Array]:
+    def _new_state(self, rng: AnyArray) -> dict[str, AnyArray]:
         n_models = 1 if self.shared else self.n_arms
         state = super()._new_state(rng)
         state["inverse"] = np.tile(self._prior(), (n_models, 1, 1))
@@ -139,14 +135,23 @@ class _Linear(Policy):
         require(self, "n_features", self.n_features, 1)
         require(self, "ridge", self.ridge, 0.0, low_open=True)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        n_models = 1 if self.shared else self.n_arms
-        d = self.n_features
-        shapes = {"inverse": (n_models, d, d), "moment": (n_models, d), "contexts": (len(self.state["pending"]), d)}
-        for name, shape in shapes.items():
-            if name not in self.state or self.state[name].shape != shape or not np.isfinite(self.state[name]).all():
-                raise ModelFileError(f"load: {name} of a {type(self).__name__} must be finite, of shape {shape}.")
+    _laws = (
+        law(
+            "inverse and moment of a {owner} must be finite, of one shape per model and feature",
+            lambda policy: all(
+                policy.state[name].shape == (1 if policy.shared else policy.n_arms, *(policy.n_features,) * rank)
+                and np.isfinite(policy.state[name]).all()
+                for name, rank in (("inverse", 2), ("moment", 1))
+            ),
+        ),
+        law(
+            "contexts of a {owner} must be finite, one row per pending pull",
+            lambda policy: (
+                policy.state["contexts"].shape == (len(policy.state["pending"]), policy.n_features)
+                and np.isfinite(policy.state["contexts"]).all()
+            ),
+        ),
+    )
 
 
 @dataclass(eq=False, repr=False)
@@ -176,12 +181,12 @@ class LinUCB(_Linear):
 
     alpha: float = 1.0
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return one for the arm that would be played."""
         scores = np.where(self.active, self._scores(self._contexts(context)), -np.inf)
         return np.asarray(np.eye(self.n_arms)[int(np.argmax(scores))])
 
-    def _scores(self, x: Array) -> Array:
+    def _scores(self, x: AnyArray) -> AnyArray:
         mean, spread = self._moments(x)
         return np.asarray(mean + self.alpha * spread)
 
@@ -217,7 +222,7 @@ class LinearThompson(_Linear):
 
     scale: float = 1.0
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return the probability that each arm is best: by quadrature, or by 4,000 draws where arms share θ."""
         x = self._contexts(context)
         mean, spread = self._moments(x)
@@ -238,7 +243,7 @@ class LinearThompson(_Linear):
             found[a] = weights @ np.prod(others, axis=0) / 2.0 if others else 1.0
         return np.asarray(found / found.sum())
 
-    def _scores(self, x: Array) -> Array:
+    def _scores(self, x: AnyArray) -> AnyArray:
         rng = self.state["rng"]
         scores = np.empty(self.n_arms)
         theta = self.coefficients
@@ -265,7 +270,7 @@ class LinearThompson(_Linear):
 
 def simulate_linear(
     policy: Any, coefficients: Any, horizon: int, replications: int = 20, *, noise: float = 1.0, random_state: Any = 0
-) -> Array:
+) -> AnyArray:
     """Return the pseudo-regret, of shape (replications, horizon), of a linear policy among arms with known θ_a.
 
     Contexts are standard normal; the reward of arm a is xᵀθ_a plus normal noise.

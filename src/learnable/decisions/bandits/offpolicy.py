@@ -25,15 +25,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.declare import Number, Options, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray, DataError, Number, Options, ParameterError, check_parameters
 from ...linear.least_squares.ridge import Ridge
 from .policy import Policy
-
-Array = NDArray[Any]
 
 METHODS = ("ips", "snips", "dr")
 #: Below this effective number of rows an interval from a normal law is not to be trusted.
@@ -60,10 +56,10 @@ class DecisionLog:
         Whether propensities were not given and are the shares of the arms in the log.
     """
 
-    arm: Array
-    reward: Array
-    propensity: Array
-    context: Array
+    arm: AnyArray
+    reward: AnyArray
+    propensity: AnyArray
+    context: AnyArray
     names: tuple[Any, ...]
     estimated: bool
 
@@ -300,7 +296,7 @@ def _drop(policy: Policy) -> None:
         policy.state["contexts"] = policy.state["contexts"][:-1]
 
 
-def read_target(log: DecisionLog, target: Any) -> Array:
+def read_target(log: DecisionLog, target: Any) -> AnyArray:
     """Return the probabilities of a policy in every row, of shape (n, n_arms)."""
     if np.ndim(target) == 0:
         found = [i for i, name in enumerate(log.names) if name == target]
@@ -321,7 +317,7 @@ def read_target(log: DecisionLog, target: Any) -> Array:
     return pi
 
 
-def _require_overlap(log: DecisionLog, pi: Array) -> None:
+def _require_overlap(log: DecisionLog, pi: AnyArray) -> None:
     counts = np.bincount(log.arm, minlength=log.n_arms)
     for a in np.flatnonzero(pi.max(axis=0) > 0.0):
         if counts[a] == 0:
@@ -330,7 +326,7 @@ def _require_overlap(log: DecisionLog, pi: Array) -> None:
             )
 
 
-def _model_rewards(log: DecisionLog, model: Any, folds: int, random_state: Any) -> Array:
+def _model_rewards(log: DecisionLog, model: Any, folds: int, random_state: Any) -> AnyArray:
     """Return q̂(x, a) for every row and arm, from models that have not seen the row."""
     n = len(log)
     k = log.n_arms
@@ -352,7 +348,7 @@ def _model_rewards(log: DecisionLog, model: Any, folds: int, random_state: Any) 
     return q
 
 
-def _fit(model: Any, X: Array, y: Array) -> Any:
+def _fit(model: Any, X: AnyArray, y: AnyArray) -> Any:
     from sklearn.base import clone
 
     chosen = Ridge(alpha=1.0) if model is None else clone(model)

@@ -25,15 +25,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.errors import ParameterError
+from ...core import AnyArray, ParameterError
 from ...probability.conjugate import BetaBinomial, Conjugate, GammaExponential, GammaPoisson, NormalNormal
 from . import _kernels as k
 from .policy import Policy, require
-
-Array = NDArray[Any]
 
 
 @dataclass(eq=False, repr=False)
@@ -65,7 +62,7 @@ class ExploreThenCommit(Policy):
     rounds_per_arm: int = 10
     code: ClassVar[int] = k.EXPLORE_THEN_COMMIT
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return m."""
         return np.array([float(self.rounds_per_arm), 0.0, 0.0, 0.0])
 
@@ -97,7 +94,7 @@ class EpsilonGreedy(Policy):
     decay: float = 0.0
     code: ClassVar[int] = k.EPSILON_GREEDY
 
-    def schedule(self, horizon: int) -> Array:
+    def schedule(self, horizon: int) -> AnyArray:
         """Return ε_t."""
         t = np.arange(1, horizon + 1)
         if self.decay == 0.0:
@@ -140,7 +137,7 @@ class UCB(Policy):
     corruption: float = 0.0
     code: ClassVar[int] = k.UCB
 
-    def schedule(self, horizon: int) -> Array:
+    def schedule(self, horizon: int) -> AnyArray:
         """Return β_t."""
         t = np.arange(1, horizon + 1, dtype=np.float64)
         if callable(self.beta):
@@ -157,7 +154,7 @@ class UCB(Policy):
             return np.full(horizon, 2.0 * self.sigma**2 * math.log(1.0 / self.delta))
         return np.full(horizon, float(self.beta))
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return the budget of corruption, in its place."""
         return np.array([0.0, self.corruption, 0.0, 0.0])
 
@@ -218,7 +215,7 @@ class MOSS(Policy):
     sigma: float = 0.5
     code: ClassVar[int] = k.MOSS
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return n/k and σ."""
         return np.array([self.horizon / self.n_arms, self.sigma, 0.0, 0.0])
 
@@ -246,7 +243,7 @@ class KLUCB(Policy):
     code: ClassVar[int] = k.KL_UCB
     reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
-    def schedule(self, horizon: int) -> Array:
+    def schedule(self, horizon: int) -> AnyArray:
         """Return log t + c log log t."""
         t = np.maximum(np.arange(1, horizon + 1), 2.0)
         return np.log(t) + self.c * np.log(np.maximum(np.log(t), 1.0))
@@ -297,7 +294,7 @@ class EXP3(Policy):
             return float(self.eta)
         return math.sqrt(2.0 * math.log(max(self.n_arms, 2)) / (self.horizon * self.n_arms))
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return η, the bias of EXP3-IX, and the share of equal probabilities."""
         return np.array([self.rate, 0.0, self.mix, 0.0])
 
@@ -325,7 +322,7 @@ class EXP3IX(EXP3):
 
     code: ClassVar[int] = k.EXP3_IX
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return η and γ = η/2."""
         return np.array([self.rate, self.rate / 2.0, self.mix, 0.0])
 
@@ -348,7 +345,7 @@ class SlidingWindowUCB(Policy):
     xi: float = 2.0
     code: ClassVar[int] = k.SLIDING_UCB
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return the window, the scale and ξ."""
         return np.array([float(self.window), 2.0 * self.sigma, self.xi, 0.0])
 
@@ -379,7 +376,7 @@ class DiscountedUCB(Policy):
     xi: float = 2.0
     code: ClassVar[int] = k.DISCOUNTED_UCB
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return the discount, the scale and ξ; the last place holds the discounted number of rounds."""
         return np.array([self.discount, 2.0 * self.sigma, self.xi, 2.0])
 
@@ -411,7 +408,7 @@ class BudgetUCB(UCB):
     code: ClassVar[int] = k.BUDGET_UCB
     reward_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return the weight of the bonus in the bound of the cost, and the least cost."""
         return np.array([1.0, self.least_cost, 0.0, 0.0])
 
@@ -466,7 +463,7 @@ class Thompson(Policy):
             return (0.0, 1.0)
         return None if kind == "normal" else (0.0, math.inf)
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return the numbers of the prior."""
         return np.array([*self._pair()[1], 0.0, 0.0, 0.0])[:4]
 
@@ -486,7 +483,7 @@ class Thompson(Policy):
             return pair(numbers[0] + total, numbers[1] + count)
         return pair(numbers[0] + count, numbers[1] + total)
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return the probability that each arm is the best, ∫ f_a ∏ F_b, by quadrature over its quantiles."""
         active = self.active
         laws = [self._law(arm) for arm in range(self.n_arms)]

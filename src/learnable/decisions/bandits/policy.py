@@ -15,14 +15,10 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import RANDOM_STATE, Number, check_parameters
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core import RANDOM_STATE, AnyArray, DataError, Law, Loadable, Number, ParameterError, check_parameters, law
 from .._random import make_streams
 from ._kernels import ACTIVE, CHANCE, COMMITTED, COST, COUNT, ROUND, SUM, WEIGHT, act, update
-
-Array = NDArray[Any]
 
 _ROWS = 6
 _NO_RING = np.zeros((2, 0))
@@ -31,7 +27,7 @@ MOST_PENDING = 10_000
 
 
 @dataclass(eq=False, repr=False)
-class Policy:
+class Policy(Loadable):
     """Base of the policies; not to be used directly.
 
     Parameters
@@ -122,7 +118,7 @@ class Policy:
         chance = float(pending[-1, 2])
         return self._chance_of(int(pending[-1, 1])) if np.isnan(chance) else chance
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return the probability of every arm in the next decision, without taking it."""
         arms = self.state["arms"].copy()
         meta = self.state["meta"].copy()
@@ -132,12 +128,12 @@ class Policy:
         return np.asarray(arms[CHANCE])
 
     @property
-    def counts(self) -> Array:
+    def counts(self) -> AnyArray:
         """How often each arm was learned from; with forgetting, how much of it is remembered."""
         return np.array(self.state["arms"][COUNT])
 
     @property
-    def means(self) -> Array:
+    def means(self) -> AnyArray:
         """The mean reward of each arm so far; NaN before its first."""
         arms = self.state["arms"]
         return np.divide(arms[SUM], arms[COUNT], out=np.full(self.n_arms, np.nan), where=arms[COUNT] > 0)
@@ -148,7 +144,7 @@ class Policy:
         return int(self.state["meta"][ROUND])
 
     @property
-    def active(self) -> Array:
+    def active(self) -> AnyArray:
         """Which arms may be played."""
         return np.array(self.state["arms"][ACTIVE] > 0.0)
 
@@ -171,11 +167,11 @@ class Policy:
         settings = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("state", "random_state")}
         return type(self)(**settings, random_state=random_state)
 
-    def schedule(self, horizon: int) -> Array:
+    def schedule(self, horizon: int) -> AnyArray:
         """Return β_t or ε_t for the rounds 1 … horizon; zeros for policies without one."""
         return np.zeros(1)
 
-    def parameters(self, horizon: int | None = None) -> Array:
+    def parameters(self, horizon: int | None = None) -> AnyArray:
         """Return the numbers that the compiled policy reads."""
         return np.zeros(4)
 
@@ -190,7 +186,7 @@ class Policy:
         """Return how many rounds are remembered one by one."""
         return 0
 
-    def _new_state(self, rng: Array) -> dict[str, Array]:
+    def _new_state(self, rng: AnyArray) -> dict[str, AnyArray]:
         arms = np.zeros((_ROWS, self.n_arms))
         arms[ACTIVE] = 1.0
         meta = np.zeros(4)
@@ -226,7 +222,7 @@ class Policy:
                 raise DataError(
                     f"{type(self).__name__}: decision {id} played arm {int(pending[hits[0], 1])}, not arm {arm}."
                 )
-        if len(hits) == 0:  # a reward of an arm that somebody else played
+        if len(hits) == 0:  # a reward of an arm that this policy did not play
             return 1.0
         chance = float(pending[hits[0], 2])
         self.state["pending"] = np.delete(pending, hits, axis=0)
@@ -250,30 +246,31 @@ class Policy:
             )
         return value
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless the arrays of a loaded policy fit together."""
-        state = self.state
-        try:
-            sound = (
-                state["arms"].shape == (_ROWS, self.n_arms)
-                and state["meta"].shape == (4,)
-                and state["rng"].shape == (4,)
-                and state["rng"].dtype == np.uint64
-                and state["rng"].any()
-                and state["par"].shape == self.parameters().shape
-                and state["pending"].ndim == 2
-                and state["pending"].shape[1] == 3
-                and state.get("ring", _NO_RING).shape == (2, self._ring_size())
-                and np.isin(state["arms"][ACTIVE], (0.0, 1.0)).all()
-                and np.isfinite(state["arms"][[COUNT, SUM, WEIGHT, COST]]).all()
-                and -1.0 <= state["meta"][COMMITTED] < self.n_arms
-                and 0.0 <= state["meta"][2] <= max(self._ring_size() - 1, 0)
-                and (state.get("ring", _NO_RING)[0] < self.n_arms).all()
-            )
-        except (AttributeError, KeyError, IndexError, TypeError) as error:
-            raise ModelFileError(f"load: the state of a {type(self).__name__} lacks {error}.") from None
-        if not sound:
-            raise ModelFileError(f"load: the state of a {type(self).__name__} does not fit together.")
+    _laws: ClassVar[tuple[Law, ...]] = (
+        law(
+            "the state of a {owner} does not fit together",
+            lambda policy: policy._is_sound(policy.state, policy.state.get("ring", _NO_RING)),
+        ),
+    )
+
+    def _is_sound(self, state: Any, ring: Any) -> bool:
+        """Tell whether the arrays of a loaded policy fit together."""
+        return bool(
+            state["arms"].shape == (_ROWS, self.n_arms)
+            and state["meta"].shape == (4,)
+            and state["rng"].shape == (4,)
+            and state["rng"].dtype == np.uint64
+            and state["rng"].any()
+            and state["par"].shape == self.parameters().shape
+            and state["pending"].ndim == 2
+            and state["pending"].shape[1] == 3
+            and ring.shape == (2, self._ring_size())
+            and np.isin(state["arms"][ACTIVE], (0.0, 1.0)).all()
+            and np.isfinite(state["arms"][[COUNT, SUM, WEIGHT, COST]]).all()
+            and -1.0 <= state["meta"][COMMITTED] < self.n_arms
+            and 0.0 <= state["meta"][2] <= max(self._ring_size() - 1, 0)
+            and (ring[0] < self.n_arms).all()
+        )
 
 
 def require(owner: object, name: str, value: Any, low: float, high: float = np.inf, *, low_open: bool = False) -> None:

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray, DataError, ParameterError
 from ...probability import conjugate as pairs
 from ...probability.conjugate import Conjugate
 from .._random import uniform
 from ._kernels import CHANCE, COUNT, ROUND, SUM
 from .policy import Policy
-
-Array = NDArray[Any]
 
 #: Draws that estimate the probability of each arm.
 _DRAWS = 4000
@@ -46,7 +43,7 @@ class PosteriorSampling(Policy):
         """Return the arm to play."""
         if not self.active.any():
             raise DataError("PosteriorSampling: there is no arm left to play; call add_arm.")
-        means = self._draw_means(1, self._next_seed())[0]
+        means = self._draw_means(1, int(uniform(self.state["rng"]) * 2**53))[0]
         chosen = int(np.argmax(np.where(self.active, means, -np.inf)))
         self._remember(chosen, np.nan)
         return chosen
@@ -69,7 +66,7 @@ class PosteriorSampling(Policy):
         made: Conjugate = getattr(pairs, name)(**dict(zip(names, values.tolist(), strict=True)))
         return made
 
-    def propensities(self, context: Any = None) -> Array:
+    def propensities(self, context: Any = None) -> AnyArray:
         """Return the share of 4,000 draws in which each arm was best."""
         means = np.where(self.active, self._draw_means(_DRAWS, 0), -np.inf)
         return np.bincount(means.argmax(axis=1), minlength=self.n_arms) / _DRAWS
@@ -79,19 +76,16 @@ class PosteriorSampling(Policy):
         self.state["posterior"] = np.vstack([self.state["posterior"], self._settings()[2]])
         return super().add_arm()
 
-    def _draw_means(self, size: int, seed: int) -> Array:
+    def _draw_means(self, size: int, seed: int) -> AnyArray:
         generator = np.random.default_rng(seed)
         drawn = [self.posterior(arm).sample((size,), generator).mean for arm in range(self.n_arms)]
         return np.column_stack([np.broadcast_to(np.asarray(mean), (size,)) for mean in drawn])
-
-    def _next_seed(self) -> int:
-        return int(uniform(self.state["rng"]) * 2**53)
 
     def _settings(self) -> tuple[str, list[str], list[float]]:
         name, numbers = self.prior
         return name, list(numbers), [float(value) for value in numbers.values()]
 
-    def _new_state(self, rng: Array) -> dict[str, Array]:
+    def _new_state(self, rng: AnyArray) -> dict[str, AnyArray]:
         state = super()._new_state(rng)
         state["arms"][CHANCE] = np.nan
         state["posterior"] = np.tile(self._settings()[2], (self.n_arms, 1))

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from ...core.declare import MAX_SECONDS, N_JOBS, Number, check_parameters
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import StopFlag
+from ...core import MAX_SECONDS, N_JOBS, AnyArray, DataError, Number, ParameterError, StopFlag, check_parameters
 from ...plots.markup import Markup
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
@@ -21,8 +18,6 @@ from .bounds import Bound, lai_robbins, minimax, upper_bound
 from .environments import Environment
 from .policy import Policy
 from .posterior_sampling import PosteriorSampling
-
-Array = NDArray[Any]
 
 _POINTS = 200
 
@@ -60,15 +55,15 @@ class Regret:
     """
 
     policy: str
-    rounds: Array
-    mean: Array
-    lower: Array
-    upper: Array
-    pulls: Array
-    by_arm: Array
-    final: Array
-    earned: Array
-    played: Array
+    rounds: AnyArray
+    mean: AnyArray
+    lower: AnyArray
+    upper: AnyArray
+    pulls: AnyArray
+    by_arm: AnyArray
+    final: AnyArray
+    earned: AnyArray
+    played: AnyArray
     bound: Bound
     lai_robbins: float | None
     minimax: float
@@ -267,13 +262,13 @@ def _simulate_one(
 def _play_in_python(
     policy: PosteriorSampling,
     environment: Environment,
-    points: Array,
-    seeds: Array,
-    noise: Array,
-    regret: Array,
-    earned: Array,
-    by_arm: Array,
-    played: Array,
+    points: AnyArray,
+    seeds: AnyArray,
+    noise: AnyArray,
+    regret: AnyArray,
+    earned: AnyArray,
+    by_arm: AnyArray,
+    played: AnyArray,
 ) -> None:
     """Play a policy that is not compiled, one decision after the other."""
     if environment.kind == "table" or environment.delay or len(environment.corruption) or len(environment.costs):
@@ -297,11 +292,11 @@ def _play_in_python(
 
 def _summarise(
     name: str,
-    points: Array,
-    regret: Array,
-    earned: Array,
-    by_arm: Array,
-    played: Array,
+    points: AnyArray,
+    regret: AnyArray,
+    earned: AnyArray,
+    by_arm: AnyArray,
+    played: AnyArray,
     bound: Bound,
     environment: Environment,
     horizon: int,

@@ -14,8 +14,6 @@ from ...plots.markup import Markup, svg, tag
 _SIDE = 44.0
 #: Directions of the actions of `grid_world` and CliffWalking: up, right, down, left.
 COMPASS = ((0, -1), (1, 0), (0, 1), (-1, 0))
-#: Those of FrozenLake: left, down, right, up.
-LAKE = ((-1, 0), (0, 1), (1, 0), (0, -1))
 
 
 def draw_grid(

@@ -22,19 +22,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from ...core.errors import DataError
-from ...core.estimator import Certificate
+from ...core import AnyArray, Certificate, DataError
 from .model import MDP
 from .solution import MDPSolution, warn_unless_proven
 from .sweeps import Clock, Sweeps, rounding_of
 
-Array = NDArray[Any]
 
-
-def end_component_pairs(mdp: MDP) -> Array:
+def end_component_pairs(mdp: MDP) -> AnyArray:
     """Tell which pairs are part of an end component, where a policy can stay for ever.
 
     Pairs that may leave the component of their state, or end, are taken away until none does.
@@ -60,7 +56,7 @@ def end_component_pairs(mdp: MDP) -> Array:
 def check_ends(owner: str, mdp: MDP) -> None:
     """Raise a DataError unless one of the three cases of the module's text holds."""
     inside = end_component_pairs(mdp)
-    reach = _reaches_an_end(mdp)
+    reach = proper_policy(mdp) >= 0
     if not reach.all():
         s = int(np.argmin(reach))
         raise DataError(
@@ -80,7 +76,7 @@ def check_ends(owner: str, mdp: MDP) -> None:
     )
 
 
-def proper_policy(mdp: MDP) -> Array:
+def proper_policy(mdp: MDP) -> AnyArray:
     """Return the pairs of a policy that ends from every state: always one that may come nearer to an end."""
     chosen = np.full(mdp.n_states, -1, dtype=np.int64)
     row = np.repeat(np.arange(mdp.n_pairs), np.diff(mdp.P.indptr))
@@ -96,7 +92,7 @@ def proper_policy(mdp: MDP) -> Array:
         good = np.bincount(row[towards], minlength=mdp.n_pairs) > 0
 
 
-def is_proper(mdp: MDP, chosen: Array) -> bool:
+def is_proper(mdp: MDP, chosen: AnyArray) -> bool:
     """Tell whether every state reaches an end with positive probability, hence surely."""
     P = mdp.P[chosen]
     n = mdp.n_states
@@ -109,7 +105,7 @@ def is_proper(mdp: MDP, chosen: Array) -> bool:
 
 
 def iterate_policies(
-    owner: str, mdp: MDP, first: Array | None, tol: float, max_iter: int, clock: Clock, n_jobs: int | None
+    owner: str, mdp: MDP, first: AnyArray | None, tol: float, max_iter: int, clock: Clock, n_jobs: int | None
 ) -> MDPSolution:
     """Do policy iteration from a proper policy, and prove the result."""
     if first is not None and not is_proper(mdp, first):
@@ -122,7 +118,7 @@ def iterate_policies(
 
 
 def prove(
-    owner: str, mdp: MDP, v: Array, chosen: Array, tol: float, n_iter: int, clock: Clock, n_jobs: int | None
+    owner: str, mdp: MDP, v: AnyArray, chosen: AnyArray, tol: float, n_iter: int, clock: Clock, n_jobs: int | None
 ) -> MDPSolution:
     """Return the solution with bounds, or with the residual alone where one backup cannot prove bounds."""
     inside = end_component_pairs(mdp)
@@ -150,8 +146,8 @@ def prove(
 
 
 def _improve(
-    mdp: MDP, chosen: Array, reward: Array, max_iter: int, clock: Clock, n_jobs: int | None
-) -> tuple[Array, Array, int]:
+    mdp: MDP, chosen: AnyArray, reward: AnyArray, max_iter: int, clock: Clock, n_jobs: int | None
+) -> tuple[AnyArray, AnyArray, int]:
     """Return the pairs, the values and the number of steps of policy iteration from a proper policy."""
     v = np.zeros(mdp.n_states)
     problem = mdp.with_rewards(reward)
@@ -162,7 +158,3 @@ def _improve(
         if np.array_equal(before, chosen) or clock.is_over:
             return before, v, iteration
     return before, v, max_iter
-
-
-def _reaches_an_end(mdp: MDP) -> Array:
-    return proper_policy(mdp) >= 0

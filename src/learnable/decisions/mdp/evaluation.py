@@ -6,17 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, N_JOBS, TOLERANCE, Options, check_parameters
-from ...core.errors import DataError
-from ...core.estimator import Certificate
+from ...core import MAX_ITER, N_JOBS, TOLERANCE, AnyArray, Certificate, DataError, Options, check_parameters
 from .episodic import is_proper
 from .model import MDP
 from .solution import PolicyValues, warn_unless_proven
 from .sweeps import Sweeps, rounding_of
-
-Array = NDArray[Any]
 
 
 def policy_evaluation(
@@ -84,7 +79,7 @@ def policy_evaluation(
     return PolicyValues(v, mdp.action_values(v), certificate)
 
 
-def policy_improvement(mdp: MDP, values: Any, policy: Any = None) -> Array:
+def policy_improvement(mdp: MDP, values: Any, policy: Any = None) -> AnyArray:
     """Return the policy that is greedy for values; actions of `policy` stay where none is better beyond rounding."""
     v = np.asarray(values, dtype=np.float64)
     if v.shape != (mdp.n_states,) or not np.isfinite(v).all():
@@ -94,7 +89,7 @@ def policy_improvement(mdp: MDP, values: Any, policy: Any = None) -> Array:
     return mdp.pair_action[chosen]
 
 
-def _chain_of(mdp: MDP, policy: Any) -> tuple[MDP, Array]:
+def _chain_of(mdp: MDP, policy: Any) -> tuple[MDP, AnyArray]:
     """Return a process and the pairs of it that a policy takes; a mixed policy becomes a process of one action."""
     given = np.asarray(policy)
     if given.ndim == 1:
@@ -115,7 +110,7 @@ def _chain_of(mdp: MDP, policy: Any) -> tuple[MDP, Array]:
     return chain, n
 
 
-def _reach(chain: MDP, chosen: Array, sweeps: Sweeps) -> float:
+def _reach(chain: MDP, chosen: AnyArray, sweeps: Sweeps) -> float:
     """Return how much a residual can add up to: 1/(1−γ), or the longest expected number of steps to the end."""
     if chain.gamma < 1.0:
         return 1.0 / (1.0 - chain.gamma)

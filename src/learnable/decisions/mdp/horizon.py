@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Number, check_parameters
-from ...core.errors import DataError
-from ...core.estimator import Certificate
+from ...core import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Certificate, DataError, Number, check_parameters
 from .model import MDP
 from .solution import MDPSolution, warn_unless_proven
 from .sweeps import Clock, Sweeps, rounding_of
-
-Array = NDArray[Any]
 
 #: Share of staying put that is mixed into every step, so that a periodic chain settles too; it does not change gains.
 _LAZY = 0.05

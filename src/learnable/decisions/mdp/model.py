@@ -21,12 +21,9 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray, DataError, ParameterError
 from .rows import canonical_rows, read_rewards, read_transitions
-
-Array = NDArray[Any]
 
 #: Probabilities of a row may miss one by this much, as those of tables with 15 digits do; they are then rescaled.
 ROUNDING = 1e-8
@@ -80,12 +77,12 @@ class MDP:
     n_states: int
     n_actions: int
     gamma: float
-    pair_start: Array
-    pair_action: Array
-    reward: Array
+    pair_start: AnyArray
+    pair_action: AnyArray
+    reward: AnyArray
     P: sp.csr_array
-    stop: Array
-    start: Array | None
+    stop: AnyArray
+    start: AnyArray | None
 
     def __init__(
         self,
@@ -303,7 +300,7 @@ class MDP:
         return bool((self.stop > 0.0).any())
 
     @property
-    def pair_state(self) -> Array:
+    def pair_state(self) -> AnyArray:
         """The state of each pair."""
         return np.repeat(np.arange(self.n_states), np.diff(self.pair_start))
 
@@ -316,7 +313,7 @@ class MDP:
             digest.update(np.ascontiguousarray(part).tobytes())
         return digest.hexdigest()
 
-    def pairs_of(self, policy: Any) -> Array:
+    def pairs_of(self, policy: Any) -> AnyArray:
         """Return the number of the pair that a deterministic policy takes in each state."""
         wanted = np.asarray(policy)
         if wanted.shape != (self.n_states,) or wanted.dtype.kind not in "iu":
@@ -329,11 +326,11 @@ class MDP:
             raise DataError(f"MDP: state {s} has no action {wanted[s]}; its actions are {self.actions_of(s).tolist()}.")
         return found
 
-    def actions_of(self, state: int) -> Array:
+    def actions_of(self, state: int) -> AnyArray:
         """Return the actions of a state."""
         return self.pair_action[self.pair_start[state] : self.pair_start[state + 1]]
 
-    def action_values(self, values: Any) -> Array:
+    def action_values(self, values: Any) -> AnyArray:
         """Return Q(s, a) = r + γ Σ p V(s'), of shape (n_states, n_actions); −inf where there is no such action."""
         q = self.reward + self.gamma * (self.P @ np.asarray(values, dtype=np.float64))
         table = np.full((self.n_states, self.n_actions), -np.inf)
@@ -356,13 +353,13 @@ class MDP:
     def _build(
         self,
         n_states: int,
-        state: Array,
-        action: Array,
+        state: AnyArray,
+        action: AnyArray,
         P: sp.csr_array,
-        reward: Array,
-        stop: Array,
+        reward: AnyArray,
+        stop: AnyArray,
         gamma: float,
-        terminal: Array,
+        terminal: AnyArray,
         start: Any,
     ) -> None:
         """Check and store the pairs, in the order of states and actions."""

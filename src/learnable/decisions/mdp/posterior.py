@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray, DataError, ParameterError
 from .evaluation import policy_evaluation
 from .model import MDP
 from .solvers import modified_policy_iteration
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +29,10 @@ class StepCounts:
         Mean reward of each pair.
     """
 
-    state: Array
-    action: Array
+    state: AnyArray
+    action: AnyArray
     counts: sp.csr_array
-    reward: Array
+    reward: AnyArray
 
     @property
     def n_states(self) -> int:
@@ -147,7 +144,7 @@ def count_steps(trajectories: Any, n_states: int | None = None) -> StepCounts:
     return StepCounts(pairs // n_actions, pairs % n_actions, sp.csr_array(counts), mean)
 
 
-def _with_untried(state: Array, action: Array, share: sp.csr_array, reward: Array, gamma: float) -> MDP:
+def _with_untried(state: AnyArray, action: AnyArray, share: sp.csr_array, reward: AnyArray, gamma: float) -> MDP:
     """Return the process; states in which nothing was tried end it, since nothing is known of what follows."""
     n = share.shape[1] - 1
     missing = np.setdiff1d(np.arange(n), state)

@@ -14,17 +14,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, check_parameters
-from ...core.errors import DataError
+from ...core import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, DataError, check_parameters
 from ..chunks import over_ranges
 from ._kernels import robust_backup
 from .model import MDP
 from .solution import MDPSolution, spread_of, two_sided, warn_unless_proven
 from .sweeps import Clock
-
-Array = NDArray[Any]
 
 
 def robust_value_iteration(

@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-
-Array = NDArray[Any]
+from ...core import AnyArray, DataError
 
 
 def read_transitions(transitions: Any) -> tuple[sp.csr_array, int, int]:
@@ -43,7 +40,7 @@ def read_transitions(transitions: Any) -> tuple[sp.csr_array, int, int]:
     return sp.csr_array(dense.reshape(n_states * n_actions, n_states)), n_states, n_actions
 
 
-def read_rewards(rewards: Any, P: sp.csr_array, n_states: int, n_actions: int) -> Array:
+def read_rewards(rewards: Any, P: sp.csr_array, n_states: int, n_actions: int) -> AnyArray:
     """Return the expected reward of every pair."""
     if isinstance(rewards, (list, tuple)) and len(rewards) and sp.issparse(rewards[0]):
         given = read_transitions(rewards)[0]
@@ -65,14 +62,14 @@ def read_rewards(rewards: Any, P: sp.csr_array, n_states: int, n_actions: int) -
 
 def canonical_rows(
     n_states: int,
-    state: Array,
-    action: Array,
+    state: AnyArray,
+    action: AnyArray,
     P: sp.csr_array,
-    reward: Array,
-    stop: Array,
-    terminal: Array,
+    reward: AnyArray,
+    stop: AnyArray,
+    terminal: AnyArray,
     rounding: float,
-) -> tuple[Array, Array, sp.csr_array, Array, Array]:
+) -> tuple[AnyArray, AnyArray, sp.csr_array, AnyArray, AnyArray]:
     """Return (pair_start, pair_action, P, reward, stop), checked; an error names the state and the action."""
     if len(state) and (state.min() < 0 or state.max() >= n_states or action.min() < 0):
         raise DataError(f"MDP: states must be 0 to {n_states - 1} and actions at least 0.")
@@ -101,7 +98,9 @@ def canonical_rows(
     return pair_start, action.astype(np.int64), P, np.ascontiguousarray(reward, dtype=np.float64), stop
 
 
-def _check_pairs(n_states: int, state: Array, action: Array, P: sp.csr_array, reward: Array, stop: Array) -> None:
+def _check_pairs(
+    n_states: int, state: AnyArray, action: AnyArray, P: sp.csr_array, reward: AnyArray, stop: AnyArray
+) -> None:
     row = np.repeat(np.arange(len(state)), np.diff(P.indptr))
     bad = ~(P.data >= 0.0) | ~np.isfinite(P.data)
     if bad.any():
@@ -128,7 +127,9 @@ def _check_pairs(n_states: int, state: Array, action: Array, P: sp.csr_array, re
         raise DataError(f"MDP: state {s} has no action; give it one (to itself, with reward 0, if all ends there).")
 
 
-def _end_absorbing(P: sp.csr_array, state: Array, reward: Array, stop: Array, terminal: Array) -> sp.csr_array:
+def _end_absorbing(
+    P: sp.csr_array, state: AnyArray, reward: AnyArray, stop: AnyArray, terminal: AnyArray
+) -> sp.csr_array:
     """Let steps of terminal states end the process; a state that nothing leaves and that earns nothing is terminal.
 
     `reward` and `stop` are changed in place.

@@ -16,20 +16,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.errors import ModelFileError
-from ...core.estimator import Certificate
-
-Array = NDArray[Any]
+from ...core import AnyArray, Certificate, Loadable, law
 
 #: What the bounds rest on.
 PROOFS = ("discounted", "episodic", "residual", "horizon", "average", "robust")
 
 
 @dataclass(frozen=True, eq=False)
-class MDPSolution:
+class MDPSolution(Loadable):
     """A solved process.
 
     Attributes
@@ -54,10 +50,10 @@ class MDPSolution:
         Kind `bellman`: what the policy loses at most, in any state.
     """
 
-    values: Array
-    policy: Array
-    lower: Array
-    upper: Array
+    values: AnyArray
+    policy: AnyArray
+    lower: AnyArray
+    upper: AnyArray
     proof: str
     method: str
     certificate_: Certificate
@@ -74,19 +70,30 @@ class MDPSolution:
     def __repr__(self) -> str:
         return f"MDPSolution({self.method}: {self.certificate_})"
 
-    def _check_loaded(self) -> None:
-        shapes = {np.shape(self.values), np.shape(self.lower), np.shape(self.upper)}
-        steps = 1 if np.ndim(self.values) == 2 else 0
-        wanted = (len(self.values) - steps, np.shape(self.values)[-1]) if steps else np.shape(self.values)
-        if len(shapes) != 1 or np.ndim(self.values) not in (1, 2) or np.shape(self.policy) != wanted:
-            raise ModelFileError("load: values, bounds and policy of an MDPSolution do not fit together.")
-        if self.proof not in PROOFS or self.policy.dtype.kind not in "iu" or (self.policy < 0).any():
-            raise ModelFileError("load: the policy of an MDPSolution must be actions, its proof a known one.")
-        if not np.isfinite(self.values).all():
-            raise ModelFileError("load: the values of an MDPSolution must be finite.")
+    _laws = (
+        law(
+            "values, bounds and policy of an MDPSolution do not fit together",
+            lambda solution: (
+                solution.values.shape == solution.lower.shape == solution.upper.shape
+                and solution.policy.shape
+                == (
+                    solution.values.shape
+                    if solution.values.ndim == 1
+                    else (len(solution.values) - 1, solution.values.shape[1])
+                )
+            ),
+        ),
+        law(
+            "the policy of an MDPSolution must be actions, its proof a known one",
+            lambda solution: (
+                solution.proof in PROOFS and solution.policy.dtype.kind in "iu" and (solution.policy >= 0).all()
+            ),
+        ),
+        law("the values of an MDPSolution must be finite", lambda solution: np.isfinite(solution.values).all()),
+    )
 
 
-def spread_of(d: Array, ends: bool) -> tuple[float, float]:
+def spread_of(d: AnyArray, ends: bool) -> tuple[float, float]:
     """Return the least and the greatest change of one backup, over the states and the end if there is one."""
     low = float(d.min())
     high = float(d.max())
@@ -94,7 +101,14 @@ def spread_of(d: Array, ends: bool) -> tuple[float, float]:
 
 
 def two_sided(
-    owner: str, proof: str, mdp: Any, v: Array, Tv: Array, chosen: Array, settings: dict[str, Any], radius: Any = 0.0
+    owner: str,
+    proof: str,
+    mdp: Any,
+    v: AnyArray,
+    Tv: AnyArray,
+    chosen: AnyArray,
+    settings: dict[str, Any],
+    radius: Any = 0.0,
 ) -> MDPSolution:
     """Return the solution with the bounds that one backup proves for γ < 1.
 
@@ -132,8 +146,8 @@ class PolicyValues:
         Kind `bellman`: how far any value can be off.
     """
 
-    values: Array
-    action_values: Array
+    values: AnyArray
+    action_values: AnyArray
     certificate_: Certificate
 
 

@@ -20,18 +20,14 @@ from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Options, check_parameters
-from ...core.errors import DataError
+from ...core import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, AnyArray, DataError, Options, check_parameters
 from ...solvers.conic.quadratic import linear_program as solve_program
 from . import episodic
 from ._kernels import gauss_seidel, prioritised
 from .model import MDP
 from .solution import MDPSolution, spread_of, two_sided, warn_unless_proven
 from .sweeps import Clock, PolicyRows, Sweeps, places, rounding_of
-
-Array = NDArray[Any]
 
 _LIMITS: Final = {"tol": TOLERANCE, "max_iter": MAX_ITER, "max_seconds": MAX_SECONDS, "n_jobs": N_JOBS}
 #: Sweeps of one policy end when their span is this share of the last backup's. On 10⁵ random states of 5 actions and 10
@@ -268,7 +264,7 @@ class _Urgent:
         self._state = key % n
         self._p = p
 
-    def run(self, v: Array, change: Array, threshold: float, chosen: Array) -> Array:
+    def run(self, v: AnyArray, change: AnyArray, threshold: float, chosen: AnyArray) -> AnyArray:
         """Return values whose urgency is at most a threshold, from values whose backup changes them by `change`."""
         mdp = self.mdp
         urgency = change.copy()
@@ -286,7 +282,7 @@ class _Urgent:
 
 def _begin(
     owner: str, mdp: MDP, tol: float, max_iter: int, max_seconds: float | None, n_jobs: int | None, start: Any
-) -> tuple[Clock, Array]:
+) -> tuple[Clock, AnyArray]:
     if not isinstance(mdp, MDP):
         raise DataError(f"{owner}: needs an MDP; got a {type(mdp).__name__}.")
     limits = {"tol": tol, "max_iter": max_iter, "max_seconds": max_seconds, "n_jobs": n_jobs}
@@ -308,7 +304,7 @@ def _tie(mdp: MDP) -> float:
     return 16 * np.finfo(float).eps * float(abs(mdp.reward).max(initial=0.0)) * reach
 
 
-def _measure(mdp: MDP, v: Array, Tv: Array) -> float:
+def _measure(mdp: MDP, v: AnyArray, Tv: AnyArray) -> float:
     """Return the span of Tv − v with a discount, its size without one."""
     if mdp.gamma == 1.0:
         return float(abs(Tv - v).max())
@@ -316,14 +312,22 @@ def _measure(mdp: MDP, v: Array, Tv: Array) -> float:
     return high - low
 
 
-def _is_enough(mdp: MDP, span: float, tol: float, v: Array) -> bool:
+def _is_enough(mdp: MDP, span: float, tol: float, v: AnyArray) -> bool:
     if mdp.gamma < 1.0:
         return mdp.gamma / (1.0 - mdp.gamma) * span <= tol
     return span <= max(1e-3 * tol, rounding_of(mdp, v))  # bounds are proven afterwards, and have to be narrow
 
 
 def _finish(
-    owner: str, mdp: MDP, sweeps: Sweeps, v: Array, Tv: Array, chosen: Array, tol: float, n_iter: int, clock: Clock
+    owner: str,
+    mdp: MDP,
+    sweeps: Sweeps,
+    v: AnyArray,
+    Tv: AnyArray,
+    chosen: AnyArray,
+    tol: float,
+    n_iter: int,
+    clock: Clock,
 ) -> MDPSolution:
     """Return the solution, with bounds from the last backup."""
     if mdp.gamma == 1.0:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as spl
-from numpy.typing import NDArray
 
-from ...core.threads import interruptible
+from ...core import AnyArray, interruptible
 from ..chunks import Clock as Clock
 from ..chunks import over_ranges
 from ._kernels import backup, evaluate, gather_rows
 from .model import MDP, ROUNDING
 from .solution import spread_of
-
-Array = NDArray[Any]
 
 #: States below which a second thread does not pay: a sweep over 4,000 states takes about as long as starting one.
 _LEAST_STATES = 4_000
@@ -58,14 +55,14 @@ class Sweeps:
         self._rows = (*places(mdp.P), mdp.reward, mdp.gamma)
         self._most = mdp.reward.copy()  # upper bounds of the values of the pairs, at …
         self._seen = np.zeros(mdp.n_states)  # … these values of the states
-        self._last: Array | None = None  # what the last backup gave
+        self._last: AnyArray | None = None  # what the last backup gave
         self._probe = np.arange(0, mdp.n_pairs, max(1, mdp.n_pairs // _PROBED))
         self._probe_state = np.searchsorted(mdp.pair_start, self._probe, side="right") - 1
         self._policy: PolicyRows | None = None  # of the last policy that was solved for
         self._width = _longest_row(mdp) + 2
         self._reward_size = float(abs(mdp.reward).max(initial=0.0))
 
-    def best(self, v: Array, chosen: Array, rows: PolicyRows | None = None) -> Array:
+    def best(self, v: AnyArray, chosen: AnyArray, rows: PolicyRows | None = None) -> AnyArray:
         """Return Tv and update the pairs that are `chosen` in place; `rows` are theirs, where they are at hand.
 
         No value of a pair grows by more than γ times the largest growth of a state's value, so that after a few backups
@@ -92,7 +89,7 @@ class Sweeps:
         self._last = out
         return out
 
-    def _rise(self, v: Array) -> float:
+    def _rise(self, v: AnyArray) -> float:
         """Return by how much the value of a pair may have grown since the last backup, rounding included.
 
         Infinite where bounds would leave so many pairs that it is faster to look at all.
@@ -108,7 +105,7 @@ class Sweeps:
         left = self._most[self._probe] + rise >= self._last[self._probe_state] + gamma * low
         return rise if float(left.mean()) <= _FEW_LEFT else np.inf
 
-    def rows_of(self, chosen: Array, reward: Array | None = None, last: PolicyRows | None = None) -> PolicyRows:
+    def rows_of(self, chosen: AnyArray, reward: AnyArray | None = None, last: PolicyRows | None = None) -> PolicyRows:
         """Return the rows of a policy side by side: sweeps over rows that lie apart take four times as long.
 
         Where all pairs have as many successors, the rows of the `last` policy are overwritten where it differs.
@@ -132,7 +129,7 @@ class Sweeps:
         over_ranges(work, n, self.n_jobs, _LEAST_STATES)
         return found
 
-    def follow(self, v: Array, rows: PolicyRows) -> Array:
+    def follow(self, v: AnyArray, rows: PolicyRows) -> AnyArray:
         """Return T_π v."""
         out = np.empty(self.mdp.n_states)
 
@@ -142,7 +139,7 @@ class Sweeps:
         over_ranges(work, self.mdp.n_states, self.n_jobs, 4 * _LEAST_STATES)
         return out
 
-    def solve(self, chosen: Array, v: Array, tolerance: float, reward: Array | None = None) -> Array:
+    def solve(self, chosen: AnyArray, v: AnyArray, tolerance: float, reward: AnyArray | None = None) -> AnyArray:
         """Return v with |T_π v − v| at most `tolerance`, or as near as rounding allows.
 
         Parameters
@@ -174,7 +171,7 @@ class Sweeps:
             return np.asarray(interruptible(np.linalg.solve, A.toarray(), rows.reward))
         return np.asarray(spl.splu(sp.csc_array(A)).solve(rows.reward))
 
-    def _repeat(self, rows: PolicyRows, v: Array, tolerance: float) -> tuple[Array, bool]:
+    def _repeat(self, rows: PolicyRows, v: AnyArray, tolerance: float) -> tuple[AnyArray, bool]:
         """Sweep as long as the span of the changes falls fast: chains that mix need no more, and then a constant."""
         before = np.inf
         gamma = self.mdp.gamma
@@ -190,7 +187,7 @@ class Sweeps:
             before = high - low
         return v, False
 
-    def _krylov(self, rows: PolicyRows, v: Array, tolerance: float) -> Array | None:
+    def _krylov(self, rows: PolicyRows, v: AnyArray, tolerance: float) -> AnyArray | None:
         """Solve by BiCGSTAB; return None if it fails."""
         r = rows.reward
         free = rows._replace(reward=np.zeros_like(r))
@@ -212,11 +209,11 @@ class Sweeps:
 class PolicyRows(NamedTuple):
     """The successors and rewards of one policy, a row per state."""
 
-    chosen: Array
-    indptr: Array
-    indices: Array
-    data: Array
-    reward: Array
+    chosen: AnyArray
+    indptr: AnyArray
+    indices: AnyArray
+    data: AnyArray
+    reward: AnyArray
 
     def matrix(self) -> sp.csr_array:
         """Return the rows as a matrix."""
@@ -224,7 +221,7 @@ class PolicyRows(NamedTuple):
         return sp.csr_array(places, shape=(len(self.chosen),) * 2)
 
 
-def places(P: sp.csr_array) -> tuple[Array, Array, Array]:
+def places(P: sp.csr_array) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return a sparse array as the kernels read it: unsigned places, and the numbers."""
     return (
         P.indptr.astype(np.int64, copy=False).view(np.uint64),
@@ -237,7 +234,7 @@ def _longest_row(mdp: MDP) -> int:
     return int(np.diff(mdp.P.indptr).max(initial=1))
 
 
-def rounding_of(mdp: MDP, v: Array) -> float:
+def rounding_of(mdp: MDP, v: AnyArray) -> float:
     """Return how far rounding may move one backup: sums of products with values of this size."""
     width = _longest_row(mdp) + 2
     scale = float(abs(mdp.reward).max(initial=0.0) + abs(v).max(initial=0.0))

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.checking import Recheck
-from ...core.errors import DataError
+from ...core import DataError, Recheck
 
 
 def bellman(solution: Any, mdp: Any, y: Any = None, sample_weight: Any = None) -> Recheck:

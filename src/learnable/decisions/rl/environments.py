@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import AnyArray, DataError
 from ..mdp.model import MDP
 from ..tables import (
     StepTable,
@@ -21,8 +20,6 @@ from ..tables import (
     grid_table,
     taxi_table,
 )
-
-Array = NDArray[Any]
 
 
 class TableEnvironment:
@@ -228,7 +225,7 @@ def _size(space: Any, what: str) -> int:
     return int(size)
 
 
-def _cumulate(probability: Array, pair: Array) -> Array:
+def _cumulate(probability: AnyArray, pair: AnyArray) -> AnyArray:
     """Return cumulated probabilities within each pair, added in the order of the rows."""
     out = np.empty(len(probability))
     total = 0.0

@@ -24,18 +24,25 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_SECONDS, N_JOBS, Number, Options, check_parameters
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import StopFlag
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    AnyArray,
+    DataError,
+    Loadable,
+    Number,
+    Options,
+    ParameterError,
+    StopFlag,
+    check_parameters,
+    law,
+)
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
 from . import _kernels as k
 from .environments import GymEnvironment, TableEnvironment, as_environment
 from .results import Learned, summarise
-
-Array = NDArray[Any]
 
 #: Episodes of one compiled call: between calls Ctrl-C is answered.
 _CHUNK = 500
@@ -43,7 +50,7 @@ _EXPLORERS = {"epsilon": k.EPSILON, "softmax": k.SOFTMAX, "ucb": k.UCB}
 
 
 @dataclass(eq=False)
-class TabularLearner:
+class TabularLearner(Loadable):
     """Base of the learners; not to be used directly.
 
     Parameters
@@ -145,7 +152,7 @@ class TabularLearner:
         Q = np.array([self._values(memory) for memory in memories])
         return summarise(owner, world, self.gamma, Q, earned, lengths, level, random_state)
 
-    def go_on(self, env: Any, episodes: int, random_state: Any = 0) -> tuple[Array, Array]:
+    def go_on(self, env: Any, episodes: int, random_state: Any = 0) -> tuple[AnyArray, AnyArray]:
         """Learn on with the memory of the last seed, or from scratch; return returns and lengths of the episodes."""
         world = as_environment(env)
         if self.memory is None:
@@ -162,16 +169,16 @@ class TabularLearner:
         return earned, lengths
 
     @property
-    def action_values(self) -> Array:
+    def action_values(self) -> AnyArray:
         """Q of the last seed."""
         if self.memory is None:
             raise DataError(f"{type(self).__name__}: has learned nothing yet; call learn.")
         return self._values(self.memory)
 
-    def _values(self, memory: dict[str, Array]) -> Array:
+    def _values(self, memory: dict[str, AnyArray]) -> AnyArray:
         return np.array(memory["Q"][0])
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         """Return what the compiled learner reads."""
         par = np.zeros(9)
         par[k.ALPHA] = self.alpha
@@ -181,7 +188,7 @@ class TabularLearner:
         par[k.OMEGA] = self.alpha_decay
         return par
 
-    def _new_memory(self, world: Any, rng: Array) -> dict[str, Array]:
+    def _new_memory(self, world: Any, rng: AnyArray) -> dict[str, AnyArray]:
         S = world.n_states
         A = world.n_actions
         length = world.max_steps + 1 if self._keeps_episodes else 1
@@ -203,9 +210,9 @@ class TabularLearner:
         self,
         world: TableEnvironment,
         memories: list[Any],
-        noise: Array,
-        earned: Array,
-        lengths: Array,
+        noise: AnyArray,
+        earned: AnyArray,
+        lengths: AnyArray,
         n_jobs: Any,
         clock: Clock,
     ) -> None:
@@ -233,7 +240,13 @@ class TabularLearner:
             raise
 
     def _play_gym(
-        self, world: GymEnvironment, m: dict[str, Array], seed: int, earned: Array, lengths: Array, clock: Clock
+        self,
+        world: GymEnvironment,
+        m: dict[str, AnyArray],
+        seed: int,
+        earned: AnyArray,
+        lengths: AnyArray,
+        clock: Clock,
     ) -> None:
         """Play a Gymnasium environment with the same decisions as the compiled loop."""
         par = self._numbers()
@@ -278,27 +291,38 @@ class TabularLearner:
         if self.exploration == "epsilon" and self.explore > 1.0:
             raise ParameterError(f"{owner}: explore must be an epsilon of at most 1; got {self.explore!r}.")
 
-    def _check_loaded(self) -> None:
-        if self.memory is None:
-            return
-        try:
-            Q = self.memory["Q"]
-            N = self.memory["N"]
-            sound = Q.ndim == 3 and Q.shape[0] == 2 and N.shape == Q.shape and np.isfinite(Q).all()
-            sound &= self.memory["rng"].shape == (4,) and self.memory["rng"].dtype == np.uint64
-            sound &= self.memory["meta"].shape == (4,) and self.memory["path"].shape[0] == 5
-            sound &= self.memory["path"].shape[1] >= Q.shape[2] and (N >= 0).all()
-            traced = self.code in (k.SARSA_LAMBDA, k.MONTE_CARLO)
-            sound &= self.memory["E"].shape == (Q.shape[1:] if traced else (1, 1))
-            dyna = self.code == k.DYNA_Q
-            sound &= self.memory["model"].shape == (3, *(Q.shape[1:] if dyna else (1, 1)))
-            sound &= self.memory["seen"].shape == ((Q.shape[1] * Q.shape[2] + 1) if dyna else 1,)
-            sound &= bool((self.memory["seen"] >= 0).all() and (self.memory["seen"] <= Q.shape[1] * Q.shape[2]).all())
-            sound &= bool((self.memory["model"][0] < Q.shape[1]).all())
-        except (AttributeError, KeyError, IndexError, TypeError) as error:
-            raise ModelFileError(f"load: the memory of a {type(self).__name__} lacks {error}.") from None
-        if not sound:
-            raise ModelFileError(f"load: the memory of a {type(self).__name__} does not fit together.")
+    _laws = (
+        law(
+            "the memory of a {owner} does not fit together",
+            lambda learner: learner.memory is None or learner._is_sound(**learner.memory),
+        ),
+    )
+
+    def _is_sound(
+        self, Q: Any, N: Any, rng: Any, meta: Any, path: Any, E: Any, model: Any, seen: Any, **_: Any
+    ) -> bool:
+        """Tell whether the arrays of a loaded memory fit together."""
+        n_pairs = Q.shape[1] * Q.shape[2]
+        traced = self.code in (k.SARSA_LAMBDA, k.MONTE_CARLO)
+        dyna = self.code == k.DYNA_Q
+        return bool(
+            Q.ndim == 3
+            and Q.shape[0] == 2
+            and N.shape == Q.shape
+            and np.isfinite(Q).all()
+            and (N >= 0).all()
+            and rng.shape == (4,)
+            and rng.dtype == np.uint64
+            and meta.shape == (4,)
+            and path.shape[0] == 5
+            and path.shape[1] >= Q.shape[2]
+            and E.shape == (Q.shape[1:] if traced else (1, 1))
+            and model.shape == (3, *(Q.shape[1:] if dyna else (1, 1)))
+            and seen.shape == ((n_pairs + 1) if dyna else 1,)
+            and (seen >= 0).all()
+            and (seen <= n_pairs).all()
+            and (model[0] < Q.shape[1]).all()
+        )
 
 
 @dataclass(eq=False)
@@ -360,7 +384,7 @@ class DoubleQLearning(TabularLearner):
 
     code: ClassVar[int] = k.DOUBLE_Q
 
-    def _values(self, memory: dict[str, Array]) -> Array:
+    def _values(self, memory: dict[str, AnyArray]) -> AnyArray:
         return np.asarray(memory["Q"].mean(axis=0))
 
 
@@ -380,7 +404,7 @@ class NStepSarsa(TabularLearner):
     code: ClassVar[int] = k.N_STEP_SARSA
     _keeps_episodes: ClassVar[bool] = True
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.STEPS] = self.n_steps
         return par
@@ -406,7 +430,7 @@ class SarsaLambda(TabularLearner):
     replacing: bool = False
     code: ClassVar[int] = k.SARSA_LAMBDA
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.LAMBDA] = self.trace
         par[k.REPLACING] = float(self.replacing)
@@ -432,7 +456,7 @@ class DynaQ(TabularLearner):
     planning: int = 10
     code: ClassVar[int] = k.DYNA_Q
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.STEPS] = self.planning
         return par
@@ -459,7 +483,7 @@ class MonteCarlo(TabularLearner):
     code: ClassVar[int] = k.MONTE_CARLO
     _keeps_episodes: ClassVar[bool] = True
 
-    def _numbers(self) -> Array:
+    def _numbers(self) -> AnyArray:
         par = super()._numbers()
         par[k.FIRST] = float(self.first_visit)
         return par

@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Number, Options, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import AnyArray, DataError, Number, Options, ParameterError, check_parameters
 from .._random import make_streams
 from . import _kernels as k
 from .environments import TableEnvironment, as_environment
-
-Array = NDArray[Any]
 
 _METHODS = {"td": 0, "n-step": 1, "monte carlo": 2, "weighted importance": 3, "ordinary importance": 4}
 
@@ -33,7 +29,7 @@ def predict_values(
     behaviour: Any = None,
     initial: Any = 0.0,
     random_state: Any = 0,
-) -> Array:
+) -> AnyArray:
     """Estimate V^π from simulated episodes.
 
     Parameters
@@ -110,7 +106,7 @@ def predict_values(
     return V
 
 
-def _probabilities(world: TableEnvironment, policy: Any, name: str) -> Array:
+def _probabilities(world: TableEnvironment, policy: Any, name: str) -> AnyArray:
     given = np.asarray(policy)
     if given.ndim == 1:
         given = np.eye(world.n_actions)[given]

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import AnyArray, DataError
 from ..mdp.evaluation import policy_evaluation
-
-Array = NDArray[Any]
 
 _RESAMPLES = 2000
 
@@ -72,11 +69,11 @@ class Learned:
     """
 
     learner: str
-    action_values: Array
-    policies: Array
-    returns: Array
-    lengths: Array
-    policy_values: Array | None
+    action_values: AnyArray
+    policies: AnyArray
+    returns: AnyArray
+    lengths: AnyArray
+    policy_values: AnyArray | None
     mean: float
     lower: float
     upper: float
@@ -99,7 +96,14 @@ class Learned:
 
 
 def summarise(
-    learner: str, world: Any, gamma: float, Q: Array, earned: Array, lengths: Array, level: float, random_state: Any
+    learner: str,
+    world: Any,
+    gamma: float,
+    Q: AnyArray,
+    earned: AnyArray,
+    lengths: AnyArray,
+    level: float,
+    random_state: Any,
 ) -> Learned:
     """Return the results of all seeds."""
     scores = np.where(world.allowed, Q, -np.inf)
@@ -115,13 +119,13 @@ def summarise(
     return Learned(learner, Q, policies, earned, lengths, exact, middle, *ends, level)
 
 
-def _with_endless(judged: Array, level: float) -> tuple[float, tuple[float, float]]:
+def _with_endless(judged: AnyArray, level: float) -> tuple[float, tuple[float, float]]:
     """Return middle and range where some policies never end: order alone is defined."""
     low, middle, high = np.quantile(judged, [(1.0 - level) / 2.0, 0.5, (1.0 + level) / 2.0], method="lower")
     return float(middle), (float(low), float(high))
 
 
-def _exact_values(world: Any, gamma: float, policies: Array) -> Array | None:
+def _exact_values(world: Any, gamma: float, policies: AnyArray) -> AnyArray | None:
     """Return the exact value from the start of each policy; None where the process is not known."""
     if not getattr(world, "has_table", True):
         return None
@@ -140,7 +144,7 @@ def _exact_values(world: Any, gamma: float, policies: Array) -> Array | None:
     return np.array(found)
 
 
-def _value_from_start(mdp: Any, policy: Array) -> float:
+def _value_from_start(mdp: Any, policy: AnyArray) -> float:
     """Return the value of a policy that surely ends from the start, though not from every state; else −inf."""
     chosen = mdp.pairs_of(policy)
     P = mdp.P[chosen]

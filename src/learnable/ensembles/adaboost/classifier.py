@@ -18,21 +18,31 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Number, Options, optional, param
-from ...core.errors import DataError
-from ...core.estimator import Estimator, Run
+from ...core import (
+    TOLERANCE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    Options,
+    Run,
+    are_counts,
+    is_labels,
+    law,
+    optional,
+    param,
+)
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
 from ...trees._random import seed_of
 from ...trees.decision_tree import DecisionTreeClassifier
-from ...trees.file_layout import require
 from ...trees.models import ShapleyValues
 from .._members import (
     MemberSequence,
@@ -61,41 +71,6 @@ from .stumps import Stumps, weighted_scores
 # What a loaded `AdaBoostClassifier` must hold.
 
 
-def check_loaded(model: Any) -> None:
-    """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
-    owner = "AdaBoostClassifier"
-    classes: Any = getattr(model, "classes_", None)
-    votes: Any = getattr(model, "estimator_weights_", None)
-    require(
-        isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1,
-        f"{owner}: classes_ must hold labels",
-    )
-    check_weights(owner, votes)
-    require(
-        type(getattr(model, "n_rows_", None)) is int and model.n_rows_ >= 1,
-        f"{owner}: n_rows_ must be a number of rows",
-    )
-    require(type(getattr(model, "seed_", None)) is int and model.seed_ >= 0, f"{owner}: seed_ must be a whole number")
-    stumps = getattr(model, "stumps_", None)
-    models: Any = getattr(model, "models_", None)
-    if model.estimator is None:
-        require(
-            isinstance(stumps, Stumps) and len(stumps) == len(votes) and models is None,
-            f"{owner}: stumps_ must hold one stump for each vote",
-        )
-        check_stumps(owner, stumps, 1 if len(classes) <= 2 else len(classes), model.n_features_in_)
-        require(
-            sides_are_sound(getattr(model, "stump_sides_", None), (len(votes), 2, len(classes) + 1)),
-            f"{owner}: stump_sides_ must hold weights of the classes and rows on both sides of each stump",
-        )
-        return
-    require(
-        isinstance(models, list) and len(models) == len(votes) and stumps is None,
-        f"{owner}: models_ must hold one model for each vote",
-    )
-    check_models(owner, models, model.estimator, model.n_features_in_, classes)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # AdaBoost where all rows have the same label: one learner that always names it, and nothing to boost.
 
@@ -121,8 +96,6 @@ def fit_one_class(model: Any, n_rows: int, learner: Any) -> None:
         "removed": np.full(1, -1, np.int64),
     }
 
-
-Array = NDArray[np.float64]
 
 #: How far sums of weights may be from what the votes make of them.
 RESIDUAL = 1e-9
@@ -286,7 +259,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         self.validation_errors_ = done.validation
         floats = self.variant == "float"
         self.rounds_ = {
-            "learners": learners if floats else None,  # the others remove nobody
+            "learners": learners if floats else None,  # the others remove no learner
             "votes": done.votes,
             "errors": errors,
             "removed": done.removed,
@@ -421,9 +394,55 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
             scores += vote * learner_outputs(learner, X, self.classes_, self._least())
             yield scores
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless learners, votes and classes fit each other: kernels check nothing."""
-        check_loaded(self)
+    _laws = (
+        law("{owner}: classes_ must hold labels", lambda model: is_labels(model.classes_, 1)),
+        law(
+            "{owner}: estimator_weights_ are damaged",
+            lambda model: check_weights("AdaBoostClassifier", model.estimator_weights_) is None,
+        ),
+        law("{owner}: n_rows_ must be a number of rows", lambda model: are_counts(model, "n_rows_") and model.n_rows_),
+        law("{owner}: seed_ must be a whole number", lambda model: are_counts(model, "seed_")),
+        law(
+            "{owner}: stumps_ must hold one stump for each vote",
+            lambda model: (
+                model.estimator is not None
+                or (
+                    isinstance(model.stumps_, Stumps)
+                    and len(model.stumps_) == len(model.estimator_weights_)
+                    and model.models_ is None
+                    and check_stumps(
+                        "AdaBoostClassifier",
+                        model.stumps_,
+                        1 if len(model.classes_) <= 2 else len(model.classes_),
+                        model.n_features_in_,
+                    )
+                    is None
+                )
+            ),
+        ),
+        law(
+            "{owner}: stump_sides_ must hold weights of the classes and rows on both sides of each stump",
+            lambda model: (
+                model.estimator is not None
+                or sides_are_sound(model.stump_sides_, (len(model.estimator_weights_), 2, len(model.classes_) + 1))
+            ),
+        ),
+        law(
+            "{owner}: models_ must hold one model for each vote",
+            lambda model: (
+                model.estimator is None
+                or (
+                    isinstance(model.models_, list)
+                    and len(model.models_) == len(model.estimator_weights_)
+                    and model.stumps_ is None
+                    and check_models(
+                        "AdaBoostClassifier", model.models_, model.estimator, model.n_features_in_, model.classes_
+                    )
+                    is None
+                )
+            ),
+        ),
+    )
 
     def _probabilities(self, scores: Array) -> Array:
         if self.n_classes_ == 1:

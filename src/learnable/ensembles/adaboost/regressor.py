@@ -15,31 +15,33 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import Options, optional, param
-from ...core.estimator import Estimator, Run
-from ...core.threads import resolve_n_jobs
+from ...core import (
+    Array,
+    Certificate,
+    Estimator,
+    NDArray,
+    Options,
+    Run,
+    are_counts,
+    law,
+    optional,
+    param,
+    resolve_n_jobs,
+)
 from ...data.door import Table, door, read_features
 from ...data.rows import take_rows
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
+from ...trees import Columns, DecisionTreeRegressor, GrowthRule, grow
 from ...trees._random import seed_of
 from ...trees.criteria import Target
-from ...trees.decision_tree import DecisionTreeRegressor
-from ...trees.exact.grower import grow
-from ...trees.file_layout import require
-from ...trees.growth import GrowthRule
 from ...trees.layout import Trees, concatenate
-from ...trees.table import Columns
 from .._members import MemberSequence, check_models, check_weights, member_tree, weighted_importances
 from ..draws import Draw, draw_rows
 from ..weak_learners import WeakLearning, as_given, remembering_container, seed_parts
-
-Array = NDArray[np.float64]
 
 #: Depth of the trees that `estimator=None` stands for.
 DEPTH = 3
@@ -204,27 +206,37 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
         leaves = self.trees_.apply(X, self.n_jobs) + self.trees_.start[:-1]
         return self.trees_.value[:, 0][leaves]
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless learners and weights fit each other."""
-        owner = "AdaBoostRegressor"
-        weights = getattr(self, "estimator_weights_", None)
-        check_weights(owner, weights)
-        trees: Any = getattr(self, "trees_", None)
-        models: Any = getattr(self, "models_", None)
-        require(type(getattr(self, "seed_", None)) is int and self.seed_ >= 0, f"{owner}: seed_ must be a whole number")
-        n_weights = self.estimator_weights_.size
-        if self.estimator is None:
-            require(
-                isinstance(trees, Trees) and trees.n_trees == n_weights and models is None,
-                f"{owner}: trees_ must hold one tree for each weight",
-            )
-            trees.check(self.n_features_in_, 1)
-            return
-        require(
-            isinstance(models, list) and len(models) == n_weights and trees is None,
-            f"{owner}: models_ must hold one model for each weight",
-        )
-        check_models(owner, models, self.estimator, self.n_features_in_)
+    _laws = (
+        law(
+            "{owner}: estimator_weights_ are damaged",
+            lambda m: check_weights("AdaBoostRegressor", m.estimator_weights_) is None,
+        ),
+        law("{owner}: seed_ must be a whole number", lambda m: are_counts(m, "seed_")),
+        law(
+            "{owner}: trees_ must hold one tree for each weight",
+            lambda m: (
+                m.estimator is not None
+                or (
+                    isinstance(m.trees_, Trees)
+                    and m.trees_.n_trees == m.estimator_weights_.size
+                    and m.models_ is None
+                    and m.trees_.check(m.n_features_in_, 1) is None
+                )
+            ),
+        ),
+        law(
+            "{owner}: models_ must hold one model for each weight",
+            lambda m: (
+                m.estimator is None
+                or (
+                    isinstance(m.models_, list)
+                    and len(m.models_) == m.estimator_weights_.size
+                    and m.trees_ is None
+                    and check_models("AdaBoostRegressor", m.models_, m.estimator, m.n_features_in_) is None
+                )
+            ),
+        ),
+    )
 
 
 def tree_seed(seed: int, number: int) -> int:

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Run, never
+from ...core import Array, DataError, NDArray, Run, never
 from ..weak_learners import Learned, WeakLearner, labels_of, learner_outputs
 
 # --------------------------------------------------------------------------------------------------------------------
-# The algebra of AdaBoost: who was wrong goes in, votes and the next distribution come out. No learner is known here.
+# The algebra of AdaBoost: the rows that were wrong go in, votes and the next distribution come out, for any learner.
 #
 # f = Σ_t α_t h_t is built to make the exponential loss L(f) = Σ_i w_i e^{−y_i f(x_i)} small, w normalised. With h_t ∈
 # ±1 and its weighted error ε_t under D_i ∝ w_i e^{−y_i f_{t−1}(x_i)}, the best vote is α_t = ½ log((1−ε_t)/ε_t); it
@@ -29,7 +27,6 @@ from ..weak_learners import Learned, WeakLearner, labels_of, learner_outputs
 # since a wrong row has at least half of the votes against its class. Both agree for K = 2.
 
 
-Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 #: A learner whose error is within this of guessing is no better than guessing: sums of weights are not more exact.

@@ -24,14 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...core import Array, Loadable, NDArray, TaskTeam, is_array, law, resolve_n_jobs, run_tasks
 from ...core.jit import kernel
-from ...core.threads import TaskTeam, resolve_n_jobs, run_tasks
-from ...trees.file_layout import require
+from ...trees import Columns, Trees
 from ...trees.histogram.bins import midpoints
-from ...trees.layout import Trees
-from ...trees.table import Columns
 
 # --------------------------------------------------------------------------------------------------------------------
 # Loops of boosted stumps: sums of weights by code, the best cut of every column, and votes summed over stumps.
@@ -39,8 +36,6 @@ from ...trees.table import Columns
 # A column is a row of small integers (see `trees.table`), so one round is a pass of additions and a scan: nothing
 # is ever sorted again. Columns are independent, and each is summed in the order of the rows: threads change no bit.
 
-
-Array = NDArray[np.float64]
 
 #: A cut replaces the best one so far if it is better by more than this share of the weight: ties go to the first.
 TIE = 1e-12
@@ -218,7 +213,7 @@ class Stump(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stumps:
+class Stumps(Loadable):
     """T stumps as flat arrays, as they are stored.
 
     Attributes
@@ -251,25 +246,20 @@ class Stumps:
         for t in range(len(self)):
             yield Stump(int(self.feature[t]), float(self.threshold[t]), self.value[t])
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless the arrays fit each other and every number is finite."""
-        T = len(self.feature)
-        require(
-            self.feature.dtype == np.int64 and self.feature.shape == (T,) and (self.feature >= 0).all(),
+    _laws = (
+        law(
             "Stumps: feature must be one column number for each stump",
-        )
-        require(
-            self.threshold.dtype == np.float64 and self.threshold.shape == (T,),
-            "Stumps: threshold must be one number for each stump",
-        )
-        require(
-            self.value.dtype == np.float64 and self.value.ndim == 3 and self.value.shape[:2] == (T, 2),
-            "Stumps: value must have the shape (stumps, 2, scores)",
-        )
-        require(
-            np.isfinite(self.threshold).all() and np.isfinite(self.value).all(),
-            "Stumps: thresholds and values must be finite",
-        )
+            lambda stumps: is_array(stumps.feature, (None,), np.int64) and (stumps.feature >= 0).all(),
+        ),
+        law(
+            "Stumps: threshold must be one finite number for each stump",
+            lambda stumps: is_array(stumps.threshold, (len(stumps.feature),), finite=True),
+        ),
+        law(
+            "Stumps: value must be finite, of the shape (stumps, 2, scores)",
+            lambda stumps: is_array(stumps.value, (len(stumps.feature), 2, None), finite=True),
+        ),
+    )
 
 
 def stump_tree(stump: Stump, sides: Array, n_rows: NDArray[np.int64]) -> Trees:

@@ -15,22 +15,27 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ...core.certificate import Certificate
-from ...core.declare import (
+from ...core import (
     N_JOBS,
     RANDOM_STATE,
     Boolean,
+    Certificate,
+    DataError,
     Declared,
     Number,
+    ParameterError,
+    are_counts,
     check_parameters,
     fitted,
+    hook,
+    is_array,
+    law,
     optional,
     param,
+    registered_class,
     tags,
 )
-from ...core.errors import DataError, ParameterError
 from ...core.progress import shows_progress
-from ...core.registry import registered_class
 from ...data.arrays import as_array, as_csr, check_shape
 from ...data.dask_blocks import current_client
 from ...data.dask_tasks import run_on_cluster
@@ -40,7 +45,6 @@ from ...data.frames import open_frame
 from ...data.rows import read_rows, take_rows
 from ...meta.binary import MODEL, combined_certificate, is_routing, of_rows, refuse_without_routing
 from ...trees._random import seed_of
-from ...trees.file_layout import require
 from ...trees.models import ShapleyValues
 from .._members import MemberSequence
 from ..draws import MAX_SAMPLES, Draw, Rows, bag_size, chances, draw_columns, draw_rows, out_of_bag
@@ -87,7 +91,7 @@ def routed(ensemble: Any, template: Any, caller: str, given: Mapping[str, Any]) 
 
 
 def asks_for_weights(template: Any) -> bool:
-    """Tell whether a member has asked for sample_weight in `fit`; without routing nobody has to."""
+    """Tell whether a member has asked for sample_weight in `fit`; without routing no request is needed."""
     return not is_routing() or bool(get_routing_for_object(template).consumes("fit", ("sample_weight",)))
 
 
@@ -263,7 +267,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
         if len(found) != rows.n_rows:
             raise DataError(
                 f"{owner}: X and y have inconsistent numbers of samples: X has {rows.n_rows} rows, y has {len(found)}. "
-                "Pass one target a row."
+                "Pass one target per row."
             )
         return BagTable(rows.X, found, rows.weight, classes, container)
 
@@ -306,8 +310,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     def _template(self) -> Any:
         return registered_class(self._default)() if self.estimator is None else self.estimator
 
-    def _judge_out_of_bag(self, table: BagTable) -> None:
-        raise TypeError(f"{type(self).__name__} does not define _judge_out_of_bag")
+    _judge_out_of_bag = hook("(table) → None")
 
     def _out_of_bag(self, table: BagTable) -> Iterator[tuple[Any, Rows, Any]]:
         """Yield each member, the rows that it has not seen, and these rows as it wants them."""
@@ -366,41 +369,43 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
 
-    def _check_loaded(self) -> None:
-        owner, d = type(self).__name__, getattr(self, "n_features_in_", 0)
-        models, columns = getattr(self, "estimators_", None), getattr(self, "estimators_features_", None)
-        require(
-            isinstance(models, list) and isinstance(columns, list) and len(models) == len(columns) and models,
-            f"{owner}: estimators_ and estimators_features_ must have the same length",
-        )
-        kind = type(self._template())
-        require(
-            all(type(model) is kind for model in self.estimators_),
-            f"{owner}: estimators_ must be of the class of estimator",
-        )
-        for model, own in zip(self.estimators_, self.estimators_features_, strict=True):
-            require(
-                isinstance(own, np.ndarray) and own.dtype == np.int64 and own.ndim == 1 and own.size,
-                f"{owner}: estimators_features_ must hold arrays of column numbers",
-            )
-            require(
-                own.min() >= 0 and own.max() < d and getattr(model, "n_features_in_", None) == own.size,
-                f"{owner}: the columns of a member do not fit the table or the member",
-            )
-        sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "max_samples_")]
-        require(
-            all(type(size) is int and 0 <= size < 2**63 for size in sizes),
-            f"{owner}: seed_, n_samples_ and max_samples_ must be whole numbers",
-        )
-        attempts: Any = getattr(self, "attempts_", None)
-        weight = getattr(self, "sample_weight_", None)
-        one_each = isinstance(attempts, np.ndarray) and attempts.dtype == np.int64
-        one_each = one_each and attempts.shape == (len(self.estimators_),)
-        require(one_each, f"{owner}: attempts_ must hold one whole number a member")
-        require(
-            weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)),
-            f"{owner}: sample_weight_ must hold one weight a row",
-        )
+    _laws = (
+        law(
+            "{owner}: estimators_ and estimators_features_ must have the same length",
+            lambda bag: (
+                isinstance(bag.estimators_, list)
+                and isinstance(bag.estimators_features_, list)
+                and len(bag.estimators_) == len(bag.estimators_features_) > 0
+            ),
+        ),
+        law(
+            "{owner}: estimators_ must be of the class of estimator",
+            lambda bag: all(type(model) is type(bag._template()) for model in bag.estimators_),
+        ),
+        law(
+            "{owner}: estimators_features_ must hold arrays of column numbers",
+            lambda bag: all(is_array(own, (None,), np.int64) and own.size for own in bag.estimators_features_),
+        ),
+        law(
+            "{owner}: the columns of a member do not fit the table or the member",
+            lambda bag: all(
+                own.min() >= 0 and own.max() < bag.n_features_in_ and model.n_features_in_ == own.size
+                for model, own in zip(bag.estimators_, bag.estimators_features_, strict=True)
+            ),
+        ),
+        law(
+            "{owner}: seed_, n_samples_ and max_samples_ must be whole numbers",
+            lambda bag: are_counts(bag, "seed_", "n_samples_", "max_samples_"),
+        ),
+        law(
+            "{owner}: attempts_ must hold one whole number per member",
+            lambda bag: is_array(bag.attempts_, (len(bag.estimators_),), np.int64),
+        ),
+        law(
+            "{owner}: sample_weight_ must hold one weight per row",
+            lambda bag: bag.sample_weight_ is None or bag.sample_weight_.shape == (bag.n_samples_,),
+        ),
+    )
 
 
 def takes_counts(template: Any) -> bool:
@@ -435,7 +440,7 @@ def in_container(X: Any, container: Any) -> Any:
 
 
 def check_sparse(owner: str, X: Any) -> None:
-    """Raise DataError if a sparse X is damaged: whoever takes rows of it reads what its indices say, unchecked."""
+    """Raise DataError if a sparse X is damaged: taking rows of it follows its indices unchecked."""
     if sp.issparse(X):
         as_csr(owner, X)
 

@@ -21,12 +21,10 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import fitted
-from ...core.errors import DataError
+from ...core import DataError, fitted, is_labels, law
 from ...data.door import Target, drop_absent_classes
 from ...data.sources import rowwise
 from ...meta.binary import models_have
-from ...trees.file_layout import require
 from ..draws import Rows, draw_rows
 from .bags import Array, Bagging, BagTable
 
@@ -187,20 +185,16 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         spread[:, seen] = found
         return spread
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        classes = getattr(self, "classes_", None)
-        require(
-            isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 1,
-            "BaggingClassifier: classes_ must hold labels",
-        )
-        places = set(range(len(self.classes_)))
-        for model in self.estimators_:
-            seen = getattr(model, "classes_", None)
-            require(
-                isinstance(seen, np.ndarray) and seen.ndim == 1 and set(seen.tolist()) <= places,
-                "BaggingClassifier: the labels of a member are not positions in classes_",
-            )
+    _laws = (
+        law("BaggingClassifier: classes_ must hold labels", lambda bag: is_labels(bag.classes_, 1)),
+        law(
+            "BaggingClassifier: the labels of a member are not positions in classes_",
+            lambda bag: all(
+                is_labels(model.classes_, 0) and set(model.classes_.tolist()) <= set(range(len(bag.classes_)))
+                for model in bag.estimators_
+            ),
+        ),
+    )
 
 
 class BaggingRegressor(RegressorMixin, Bagging):

@@ -11,13 +11,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...core.jit import kernel, lean_kernel
 from ...trees.predict import goes_left
-
-Array = NDArray[np.float64]
 
 LANES: Final = 32  # rows that are explained together
 

@@ -10,15 +10,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.errors import DataError
+from ...core import Array, DataError
 from ...data.door import read_features
 from ...trees.layout import Trees, concatenate
 from ..adaboost.stumps import coded
-
-Array = NDArray[np.float64]
 
 
 class Additive(NamedTuple):

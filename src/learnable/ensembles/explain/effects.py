@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, NDArray, ParameterError
 from ...data.door import read_weight
 from ...trees._random import seed_of
 from ...trees.layout import Trees, concatenate
@@ -32,9 +31,6 @@ from .shap import ShapValues, shap_interactions, shap_values
 #   forests, `permutation_importances` of the model judges each tree on its own out-of-bag rows instead.)
 #
 # Reference: L. Breiman, Random forests, Machine Learning 45 (2001), section 10.
-
-
-Array = NDArray[np.float64]
 
 
 def tree_importances(model: Any, kind: str = "gain", *, normalize: bool = True) -> Array:

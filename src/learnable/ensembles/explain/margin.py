@@ -17,13 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.errors import DataError
+from ...core import Array, DataError, NDArray
 from ...data.arrays import sound_csr
-
-Array = NDArray[np.float64]
 
 
 class MarginOptimum(NamedTuple):

@@ -16,15 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.estimator import Run
-from ...core.threads import resolve_n_jobs
+from ...core import Array, NDArray, Run, resolve_n_jobs
 from ...trees.layout import Trees
 from .._crew import run_crew
 from ..draws import Draw, draw_rows, out_of_bag
-
-Array = NDArray[np.float64]
 
 
 class Importances(NamedTuple):

@@ -16,24 +16,34 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, RANDOM_STATE, Boolean, Matches, Number, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Estimator, Run
-from ...core.threads import resolve_n_jobs
+from ...core import (
+    MAX_SECONDS,
+    RANDOM_STATE,
+    Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    Number,
+    ParameterError,
+    Run,
+    are_counts,
+    hook,
+    law,
+    param,
+    resolve_n_jobs,
+)
 from ...data.door import Table
+from ...trees import Columns, Grown, GrowthRule, grow
 from ...trees._random import seed_of, tree_seed, tree_state
 from ...trees.criteria import Target
 from ...trees.decision_tree import TOLERANCE
-from ...trees.exact.grower import grow
 from ...trees.file_layout import narrow, require
-from ...trees.growth import Grown, GrowthRule
 from ...trees.layout import Trees, concatenate
 from ...trees.models import TreePredictions
 from ...trees.predict import questions, rows_for_walks, walk_rows
 from ...trees.random.grower import Values, read_table
 from ...trees.settings import TreeGrowth, categorical_mask, count_features, growth_rule
-from ...trees.table import Columns
 from .._cluster import SharedTable, can_share, room_for
 from .._crew import run_crew
 from .._members import MemberSequence, Tree, member_tree
@@ -272,8 +282,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
 
     # What a classifier and a regressor do differently
 
-    def _target(self, table: Table) -> Target:
-        raise TypeError(f"{type(self).__name__} does not define _target")
+    _target = hook("(table) → Target")
 
     def _row_weight(self, table: Table) -> Array | None:
         """Return the weights of the rows, those of their classes included."""
@@ -285,8 +294,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
     def _keep_leaves(self, table: Table, plan: Plan, grown: list[Any], previous: Any) -> None:
         """Remember what the leaves hold, where it is needed."""
 
-    def _judge_out_of_bag(self, table: Table, total: Array, voters: NDArray[np.int64]) -> None:
-        raise TypeError(f"{type(self).__name__} does not define _judge_out_of_bag")
+    _judge_out_of_bag = hook("(table, total, voters) → None")
 
     # The fit
 
@@ -549,23 +557,27 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "trees_"):
-            return
-        owner = type(self).__name__
-        require(isinstance(self.trees_, Trees), f"{owner}: trees_ must be trees")
-        sizes = [getattr(self, name, None) for name in ("seed_", "n_samples_", "n_outputs_", "n_features_in_")]
-        require(
-            all(isinstance(size, int) and 0 <= size < 2**63 for size in sizes),
-            f"{owner}: seed_, n_samples_, n_outputs_ must be whole numbers",
-        )
-        drawn, weight = getattr(self, "max_samples_", None), getattr(self, "sample_weight_", None)
-        require(
-            drawn is None or (isinstance(drawn, int) and 1 <= drawn < 2**31),
-            f"{owner}: max_samples_ must be a number of rows",
-        )
-        require(
-            weight is None or (isinstance(weight, np.ndarray) and weight.shape == (self.n_samples_,)),
-            f"{owner}: sample_weight_ must hold one weight a row",
-        )
-        self._check_values()
+    _laws = (
+        law("{owner}: trees_ must be trees", lambda forest: isinstance(forest.trees_, Trees), "trees_"),
+        law(
+            "{owner}: seed_, n_samples_, n_outputs_ must be whole numbers",
+            lambda forest: are_counts(forest, "seed_", "n_samples_", "n_outputs_", "n_features_in_"),
+            "trees_",
+        ),
+        law(
+            "{owner}: max_samples_ must be a number of rows",
+            lambda forest: (
+                (drawn := getattr(forest, "max_samples_", None)) is None
+                or (isinstance(drawn, int) and 1 <= drawn < 2**31)
+            ),
+            "trees_",
+        ),
+        law(
+            "{owner}: sample_weight_ must hold one weight per row",
+            lambda forest: (
+                (weight := getattr(forest, "sample_weight_", None)) is None or weight.shape == (forest.n_samples_,)
+            ),
+            "trees_",
+        ),
+        law("{owner}: the trees do not fit the model", lambda forest: forest._check_values() is None, "trees_"),
+    )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...data.any_order import join_limbs
 from ...trees._random import child_seed, tree_seed
 from ...trees.exact.by_code import CodeSearch, CodeSums, NodeSums, Split, varies
@@ -16,8 +16,6 @@ from ...trees.growth import Grown, limits_of
 from ...trees.layout import Trees
 from ..draws import Draw, draw_counts
 from .shards import Answer, Ask, PartialTree, Root, Task
-
-Array = NDArray[np.float64]
 
 #: Rows up to which a node is brought together: 2 MB of 28 columns, about what the sums of √28 columns take.
 MOVED_ROWS = 2**16

@@ -24,16 +24,13 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Run
-from ...data.blocks import map_reduce
+from ...core import Array, DataError, NDArray, Run
+from ...data.blocks import joined_lists, map_reduce
 from ...data.dask_blocks import Reader, current_client, run_on_partitions
 from ...data.dask_tasks import RETRIES, result_of
+from ...trees import Trees, prune_to
 from ...trees.criteria import CLASSES, PAIRS, TWO, Target
-from ...trees.layout import Trees
-from ...trees.pruning.cost_complexity import prune_to
 from ...trees.table import bin_edges, sample_step
 from ..draws import Draw, draw_counts
 from ..gradient.cluster import share_out
@@ -54,8 +51,6 @@ from .shards import (
     sample_of,
     targets_of,
 )
-
-Array = NDArray[np.float64]
 
 _TOGETHER = 4  # trees that grow side by side: each round is one task per thread, whose own cost is some milliseconds
 _LEAF_BYTES = 2**30  # of rows in leaves that the client keeps for quantiles
@@ -98,7 +93,7 @@ class MergedForest:
         self.forest = forest
         self.blocks = blocks
         self.client = current_client()
-        pieces = map_reduce(blocks, targets_of, _chain)
+        pieces = map_reduce(blocks, targets_of, joined_lists)
         y = np.concatenate([own for own, _ in pieces])
         weight = None if pieces[0][1] is None else np.concatenate([own for _, own in pieces])
         self.table: Any = Gathered(y, weight, classes, blocks.n_columns)
@@ -128,7 +123,7 @@ class MergedForest:
         self.shards = self.client.compute(joined, retries=RETRIES)
 
     def close(self) -> None:
-        """Let the workers forget what they hold; a cluster forgets what nobody refers to."""
+        """Let the workers forget what they hold; a cluster frees what is no longer referenced."""
         self.shards = []
 
     # Trees
@@ -246,12 +241,12 @@ def _without_rows(target: Target, whole: float) -> Target:
 def _find_bins(blocks: Any, max_bins: int) -> BinTable:
     """Return the bins that `Columns.build` finds for the table in memory."""
     blocks.scanned()  # from then on blocks know where they begin
-    ends: list[Ends] = map_reduce(blocks, ends_of, _chain)
+    ends: list[Ends] = map_reduce(blocks, ends_of, joined_lists)
     present = [own.present for own in ends]
     counted = accumulate(present, initial=np.zeros_like(present[0]))
     before = {own.start: seen for own, seen in zip(ends, counted, strict=False)}
     steps = np.array([sample_step(int(count)) for count in np.sum(present, axis=0)], np.int64)
-    pieces: list[list[Array]] = map_reduce(blocks, partial(sample_of, before=before, steps=steps), _chain)
+    pieces: list[list[Array]] = map_reduce(blocks, partial(sample_of, before=before, steps=steps), joined_lists)
     least = np.min([own.low for own in ends], axis=0)
     most = np.max([own.high for own in ends], axis=0)
     low, high = [], []
@@ -283,8 +278,3 @@ def _out_of_bag(
 
 def _call(work: Any, part: Any, number: int) -> Any:
     return work(part, number)
-
-
-def _chain(a: list[Any], b: list[Any]) -> list[Any]:
-    a.extend(b)
-    return a

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import check_is_fitted
 
 from ...core.declare import Boolean, Matches, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError
+from ...core.loaded import law
 from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
 from ...trees.decision_tree import DecisionTreeClassifier, DecisionTreeRegressor
-from ...trees.file_layout import require
 from ...trees.growth import Grown
 from ...trees.layout import Trees
 from ...trees.models import TreeClasses
@@ -244,13 +243,17 @@ class ForestRegressor(RegressorMixin, Forest):
         found = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
         return found[:, 0], found[:, 1]
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        check_is_fitted(self, "trees_")
-        if not hasattr(self, "leaves_"):  # of a fit on a cluster, where they were too many
-            return
-        require(isinstance(self.leaves_, LeafTargets), "leaves_ must hold the targets in the leaves")
-        self.leaves_.check(self.trees_, self.max_samples_ is not None, self.n_outputs_)
+    _laws = (
+        law("{owner}: trees_ is missing", lambda forest: hasattr(forest, "trees_")),
+        law(
+            "leaves_ must hold the targets in the leaves",
+            lambda forest: (
+                isinstance(forest.leaves_, LeafTargets)
+                and forest.leaves_.check(forest.trees_, forest.max_samples_ is not None, forest.n_outputs_) is None
+            ),
+            "leaves_",  # a fit on a cluster has none, where they were too many
+        ),
+    )
 
 
 def _shares(total: Array, voters: NDArray[np.int64]) -> Array:

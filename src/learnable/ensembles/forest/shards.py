@@ -10,20 +10,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...data.any_order import LIMBS, add_by_group
 from ...data.blocks import Block
 from ...data.dask_blocks import Reader
+from ...trees import GrowthRule, Trees, grow
 from ...trees.criteria import Target
-from ...trees.exact.grower import grow
-from ...trees.growth import GrowthRule
-from ...trees.layout import Trees
 from ...trees.table import Columns, bin_column
 from ..draws import Draw, Rows, draw_counts
 from ._kernels import count_codes, place_rows
-
-Array = NDArray[np.float64]
 
 N_CODES = 256  #: codes of a column, that of the missing values included
 

@@ -11,15 +11,33 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, N_JOBS, RANDOM_STATE, Boolean, Number, Options, fitted, param, tags
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Estimator, Run
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    are_counts,
+    fitted,
+    hook,
+    is_array,
+    is_labels,
+    law,
+    param,
+    tags,
+)
 from ...data.any_order import ledgers_by_group, read_ledger
 from ...data.door import (
     Table,
@@ -31,7 +49,6 @@ from ...data.door import (
 from ...data.sources import NamedScore, named_columns, rowwise
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
-from ...trees.file_layout import require as demand
 from ...trees.layout import Trees, concatenate
 from ...trees.predict import Predictor
 from ..explain.effects import ExplainedTrees, PredictiveDistribution
@@ -55,8 +72,6 @@ from .settings import (
     monotone_signs,
     take_rows,
 )
-
-Array = NDArray[np.float64]
 
 
 class GradientBoosting(ExplainedTrees, Estimator):
@@ -135,21 +150,15 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     # What the subclasses say
 
-    def _loss(self, n_classes: int) -> BoostingLoss:
-        raise TypeError(f"{type(self).__name__} does not define _loss")
+    _loss = hook("(n_classes) → BoostingLoss")
 
     def _row_weight(self, table: Table) -> Array | None:
         """Return the weights of the rows, those of their classes included."""
         return table.weight
 
-    def _n_rounds(self) -> int:
-        raise TypeError(f"{type(self).__name__} does not define _n_rounds")
-
-    def _stopping(self, n_rows: int, given: bool) -> Stopping | None:
-        raise TypeError(f"{type(self).__name__} does not define _stopping")
-
-    def _make_learner(self, part: Part, loss: BoostingLoss, run: Run) -> Any:
-        raise TypeError(f"{type(self).__name__} does not define _make_learner")
+    _n_rounds = hook("() → int")
+    _stopping = hook("(n_rows, given) → Stopping | None")
+    _make_learner = hook("(part, loss, run) → Any")
 
     def _observer(self, watch: Watch | None, keep: Callable[[Rounds], None]) -> Any:
         """Return what is called after every round."""
@@ -396,33 +405,47 @@ class GradientBoosting(ExplainedTrees, Estimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trees_") or hasattr(self, "_scores")
 
-    def _check_loaded(self) -> None:
-        if not hasattr(self, "trees_"):
-            return
-        owner = type(self).__name__
-
-        def require(condition: Any, what: str) -> None:
-            demand(condition, f"{owner}: {what}")
-
-        require(isinstance(self.trees_, Trees), "trees_ must be trees")
-        K: Any = getattr(self, "n_trees_per_iteration_", None)
-        d: Any = getattr(self, "n_features_in_", None)
-        require(type(K) is int and K >= 1 and type(d) is int and d >= 1, "sizes must be whole numbers")
-        require(type(getattr(self, "seed_", None)) is int, "seed_ must be a whole number")
-        self.trees_.check(d, 1)
-        steps: Any = getattr(self, "steps_", None)
-        losses: Any = getattr(self, "training_loss_", None)
-        for name, array in (("steps_", steps), ("training_loss_", losses), ("baseline_", self.baseline_)):
-            require(
-                isinstance(array, np.ndarray) and array.dtype == np.float64 and array.ndim == 1, f"{name} is damaged"
-            )
-        require(self.trees_.n_trees == len(steps) * K and len(losses) == len(steps) + 1, "rounds and trees differ")
-        require(len(self.baseline_) == K and np.isfinite(self.baseline_).all(), "baseline_ must hold K numbers")
-        check_levels(getattr(self, "is_categorical_", None), getattr(self, "levels_", None), d)
-        if self._classes:
-            classes: Any = getattr(self, "classes_", None)
-            require(isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) >= 2, "classes_ is odd")
-            require((1 if len(classes) == 2 else len(classes)) == K, "classes_ and trees_ do not fit together")
+    _laws = (
+        law("{owner}: trees_ must be trees", lambda model: isinstance(model.trees_, Trees), "trees_"),
+        law(
+            "{owner}: sizes must be whole numbers",
+            lambda model: (
+                are_counts(model, "n_trees_per_iteration_", "n_features_in_")
+                and min(model.n_trees_per_iteration_, model.n_features_in_) >= 1
+            ),
+            "trees_",
+        ),
+        law("{owner}: seed_ must be a whole number", lambda model: type(model.seed_) is int, "trees_"),
+        law("{owner}: trees_ are damaged", lambda model: model.trees_.check(model.n_features_in_, 1) is None, "trees_"),
+        law("{owner}: steps_ is damaged", lambda model: is_array(model.steps_, (None,)), "trees_"),
+        law(
+            "{owner}: rounds and trees differ",
+            lambda model: (
+                is_array(model.training_loss_, (len(model.steps_) + 1,))
+                and model.trees_.n_trees == len(model.steps_) * model.n_trees_per_iteration_
+            ),
+            "trees_",
+        ),
+        law(
+            "{owner}: baseline_ must hold K numbers",
+            lambda model: is_array(model.baseline_, (model.n_trees_per_iteration_,), finite=True),
+            "trees_",
+        ),
+        law(
+            "{owner}: the levels of the categories are damaged",
+            lambda model: check_levels(model.is_categorical_, model.levels_, model.n_features_in_) is None,
+            "trees_",
+        ),
+        law("{owner}: classes_ is odd", lambda model: not model._classes or is_labels(model.classes_), "trees_"),
+        law(
+            "{owner}: classes_ and trees_ do not fit together",
+            lambda model: (
+                not model._classes
+                or (1 if len(model.classes_) == 2 else len(model.classes_)) == model.n_trees_per_iteration_
+            ),
+            "trees_",
+        ),
+    )
 
 
 def _has_probability(model: Any) -> bool:

@@ -30,8 +30,9 @@ from ...core.errors import DataError, LearnableError, LostRowsError
 from ...core.estimator import Run
 from ...data.any_order import ledgers_by_group
 from ...data.arrays import bound_infinity
-from ...data.blocks import Block, map_reduce
+from ...data.blocks import Block, joined_lists, map_reduce
 from ...data.dask_blocks import current_client
+from ...data.dask_posts import host_of
 from ...data.door import Table
 from ...data.sockets import PartLostError
 from ...trees.histogram.bins import Bins, sample_rows
@@ -205,7 +206,7 @@ class ClusterFit:
 
     def labels(self) -> NDArray[np.int64]:
         """Return the class codes of all rows."""
-        pieces = map_reduce(self.blocks, _labels_of, _chain)
+        pieces = map_reduce(self.blocks, _labels_of, joined_lists)
         return np.concatenate(pieces).astype(np.int64)
 
     def find_bins(self, n_rows: int, fit: Rows | None) -> Bins:
@@ -214,7 +215,7 @@ class ClusterFit:
         every = n_rows if fit is None else len(fit)
         chosen = sample_rows(every, model.seed_ % 2**32)
         rows = fit if chosen is None else (chosen if fit is None else fit[chosen])
-        pieces = map_reduce(self.blocks, partial(_sample_of, rows=rows, of_class=self.of_class), _chain)
+        pieces = map_reduce(self.blocks, partial(_sample_of, rows=rows, of_class=self.of_class), joined_lists)
         w = None if pieces[0].w is None else np.concatenate([piece.w for piece in pieces])
         X = np.concatenate([piece.X for piece in pieces])
         settings = BinSettings(
@@ -343,7 +344,7 @@ class _Attempt:
         for number, task in enumerate(fit.tasks):
             if fit.codes[number] is None:  # anywhere: a worker that is named would bind the source of the partition too
                 fit.codes[number] = self.client.compute(task, retries=_RETRIES)
-        host = _host_of(self.ranks[0])
+        host = host_of(self.ranks[0])
         try:
             found = self.client.run(open_server, self.name, host, workers=[self.ranks[0]])
         except Exception as error:  # whatever a worker that is just dying answers
@@ -509,15 +510,6 @@ def _is_there(code: Any) -> bool:
     return code is not None and code.status in ("pending", "finished")
 
 
-def _host_of(address: str) -> str:
-    """Return the host of a worker, where other workers reach it."""
-    if address.startswith("inproc"):
-        return "127.0.0.1"
-    from distributed.comm import get_address_host
-
-    return str(get_address_host(address))
-
-
 def _own(rows: Rows | None, first: int, last: int) -> Rows | None:
     """Return which of the rows are from `first` to `last` − 1, counted from `first`."""
     if rows is None:
@@ -542,8 +534,3 @@ def _sample_of(block: Block, rows: Rows | None, of_class: Array | None) -> list[
     if of_class is not None:
         w = of_class[block.y] if w is None else of_class[block.y] * w
     return [Sample(bound_infinity(block.X[own]), None if w is None else w[own])]
-
-
-def _chain(a: list[Any], b: list[Any]) -> list[Any]:
-    a.extend(b)
-    return a

@@ -28,11 +28,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from ...core.estimator import Run
-from ...core.threads import Background, TaskTeam, resolve_n_jobs
+from ...core import Array, NDArray, Run, TaskTeam, resolve_n_jobs
+from ...core.threads import Background
 from ...data.any_order import ALONE, LEDGER, World, mean, read_ledger, sums_by_group, total
 from ...trees._random import tree_seed
 from ...trees.growth import Grown, GrowthStopped
@@ -57,8 +56,6 @@ from .losses import BoostingLoss, prepare
 # it has risen, the step of the round is halved until it has not; after `_HALVINGS` of them the round is refused.
 # Where rows are drawn, the loss of the drawn rows, with the weights they were drawn with, may fall instead.
 
-
-Array = NDArray[np.float64]
 
 #: Δ of second-order rounds, in units of the score before the learning rate. Two is Newton's step of a pure leaf at even
 #: odds. Of 1.5, 2, 4, 8 and none on tables with 0.5 to 2 % of a rare class, two had the smallest median log loss.

@@ -19,21 +19,27 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import ArrayLike, Matches, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Run
-from ...core.threads import resolve_n_jobs
+from ...core import (
+    Array,
+    ArrayLike,
+    DataError,
+    Matches,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    optional,
+    param,
+    resolve_n_jobs,
+)
+from ...trees import Columns, DecisionTreeRegressor, Grown, GrowthRule, Trees, grow
 from ...trees.criteria import Target
-from ...trees.decision_tree import DecisionTreeRegressor
-from ...trees.exact.grower import grow
-from ...trees.growth import Grown, GrowthRule
-from ...trees.layout import Trees
 from ...trees.settings import TreeGrowth, count_features, count_rows
-from ...trees.table import Columns
 from ..forest.models import _prune
 from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
 from .driver import Rounds, power_of_two
@@ -139,8 +145,6 @@ class Observer:
 def _duration(seconds: float) -> str:
     return f"{seconds / 60:.2f}m" if seconds > 60 else f"{seconds:.2f}s"
 
-
-Array = NDArray[np.float64]
 
 LEAST_MASS = 1e-14  # of a row, relative to that of all: what a difference of sums still resolves
 

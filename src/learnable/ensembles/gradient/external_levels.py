@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import Array, DataError, NDArray
 from ...data.any_order import LIMBS, join_limbs, level_limbs
 from ...data.blocks import Block, map_reduce
 from ...data.dask_blocks import DaskBlocks, Reader, run_on_partitions
@@ -22,7 +21,6 @@ from ...data.stream import FileBlocks, batches_for
 from ...trees.histogram.sharing import MOST_CATEGORIES, bins_of_levels
 from .settings import column_levels, encode, marked_columns
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

@@ -21,24 +21,36 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.threads import BarrierTeam, resolve_n_jobs
+from ...core import (
+    Array,
+    ArrayLike,
+    BarrierTeam,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    optional,
+    param,
+    resolve_n_jobs,
+)
 from ...data.any_order import ALONE, World, count
 from ...data.dask_blocks import DaskBlocks, current_client
 from ...data.door import Table
 from ...data.mapped import MappedArrays
+from ...trees import Columns, Grown, GrowthRule, Trees
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
-from ...trees.growth import Grown, GrowthRule
 from ...trees.histogram.bins import BinnedTable
 from ...trees.histogram.grower import HistogramGrower, HistogramRule
 from ...trees.histogram.merged import MergedGrower
-from ...trees.layout import Trees
-from ...trees.table import Columns
 from .base import BoostedClassifier, BoostedRegressor, GradientBoosting
 from .checkpoint import Checkpoint
 from .cluster import fit_on_cluster
@@ -58,9 +70,6 @@ from .streams import BinSettings, Encoded, Split, read_codes, read_targets
 
 # --------------------------------------------------------------------------------------------------------------------
 # Trees for one round of boosting on a binned table, grown by `trees.histogram.grower`.
-
-
-Array = NDArray[np.float64]
 
 
 class HistLearner:

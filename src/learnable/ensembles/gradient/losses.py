@@ -23,10 +23,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, logit, softmax
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, NDArray, ParameterError
 from ...data.any_order import ALONE, World, counts_by_group, mean, sums_by_group
 from ...risk.losses import (
     AbsoluteLoss,
@@ -41,7 +40,6 @@ from ...risk.losses import (
 from ..gradient import _kernels
 from .quantiles import quantiles_by_leaf
 
-Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 REGRESSION_LOSSES = ("squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma", "normal")
@@ -153,7 +151,7 @@ def ends_of(y: Array, world: World = ALONE) -> tuple[float, float]:
 
 
 def bisect(slope: Any, n_leaves: int) -> Array:
-    """Return the zeros of increasing functions, one a leaf, to float64's digits; where one has none, a far end."""
+    """Return the zeros of increasing functions, one per leaf, to float64's digits; where one has none, a far end."""
     low, high = np.full(n_leaves, -1.0), np.full(n_leaves, 1.0)
     for _ in range(60):
         outside = slope(high) < 0

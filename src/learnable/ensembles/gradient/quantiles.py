@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...data.any_order import ALONE, World
 
-Array = NDArray[np.float64]
 Ids = NDArray[np.int32]
 
 _SLACK = 1e-12  # what rounding may do to a sum of weights, as a share of it

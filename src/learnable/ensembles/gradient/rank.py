@@ -12,10 +12,8 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Run
+from ...core import Array, DataError, NDArray, Run
 from ...data.any_order import World
 from ...data.arrays import bound_infinity
 from ...data.dask_blocks import Reader
@@ -27,7 +25,6 @@ from .driver import Rounds, boost
 from .settings import Part, Stopping, Watch
 from .streams import Encoded
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 

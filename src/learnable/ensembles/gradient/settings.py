@@ -11,12 +11,9 @@ from typing import Any, Final, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
-from ...core.declare import Matches, Number, Options, optional
-from ...core.errors import DataError, ParameterError
-from ...core.threads import resolve_n_jobs
+from ...core import Array, DataError, Matches, NDArray, Number, Options, ParameterError, optional, resolve_n_jobs
 from ...data.any_order import ALONE, World, mean
 from ...data.arrays import as_array
 from ...data.door import Table, door, is_dask, is_dask_frame, is_external, is_frame, take_named_columns
@@ -28,7 +25,6 @@ from ...trees.layout import Trees
 from .driver import Rounds, mean_loss
 from .losses import BoostingLoss
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 SHARE: Final = Number(low=0.0, high=1.0, low_open=True)

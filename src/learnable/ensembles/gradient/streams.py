@@ -16,15 +16,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...data.arrays import bound_infinity
-from ...data.blocks import Block, map_reduce
+from ...data.blocks import Block, joined_lists, map_reduce
 from ...data.mapped import MappedArrays
 from ...trees.histogram.bins import GROUP, BinnedTable, Bins, sample_rows
 from .external_levels import bins_of_categories
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 
@@ -65,7 +64,7 @@ class Encoded(NamedTuple):
 def read_targets(blocks: Any, classes: Any, n_jobs: int | None) -> Targets:
     """Return the targets (class codes, if there are classes) and weights of all rows."""
     light = blocks.targets_only() if hasattr(blocks, "targets_only") else blocks
-    pieces = map_reduce(light, _targets_of, _chain, n_jobs=n_jobs)
+    pieces = map_reduce(light, _targets_of, joined_lists, n_jobs=n_jobs)
     y = np.concatenate([piece[0] for piece in pieces])
     w = None if pieces[0][1] is None else np.concatenate([piece[1] for piece in pieces])
     return Targets(y.astype(np.int64) if classes is not None else y.astype(np.float64), w)
@@ -75,7 +74,7 @@ def read_rows(blocks: Any, rows: Rows, n_jobs: int | None) -> Array:
     """Return some rows of X, whose numbers ascend."""
     if getattr(blocks, "has_weights", False):
         blocks.scanned()  # from then on blocks are numbered by the rows that are kept
-    pieces = map_reduce(blocks, partial(_rows_of, rows=rows), _chain, n_jobs=n_jobs)
+    pieces = map_reduce(blocks, partial(_rows_of, rows=rows), joined_lists, n_jobs=n_jobs)
     return np.concatenate(pieces)
 
 
@@ -157,8 +156,3 @@ def _own(rows: Rows, start: int, n: int) -> Rows:
     """Return which of the rows are among n from `start` on, counted from there."""
     first, last = np.searchsorted(rows, [start, start + n])
     return rows[first:last] - start
-
-
-def _chain(a: list[Any], b: list[Any]) -> list[Any]:
-    a.extend(b)
-    return a

@@ -20,10 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
-from ...core.checking import Recheck
+from ...core import Array, NDArray, Recheck
 from ...data.arrays import bound_infinity
 from ...data.blocks import map_reduce
 from ...data.checking import read_table
@@ -40,7 +39,6 @@ from .verify_law import (
     trusted,
 )
 
-Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 AGREE = 1e-9  # what sums in another order may differ by, relative to their size

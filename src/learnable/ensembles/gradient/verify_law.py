@@ -11,12 +11,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
-from ...core.errors import ModelFileError
+from ...core import Array, ModelFileError, NDArray
 
-Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 _ROUNDING = 1e-9  # relative; what sums in another order may add

@@ -29,25 +29,37 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, RANDOM_STATE, Number, check_parameters, fitted, optional, param, tags
-from ...core.errors import DataError
-from ...core.estimator import Estimator, Run
+from ...core import (
+    MAX_SECONDS,
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    NDArray,
+    Number,
+    Run,
+    check_parameters,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    optional,
+    param,
+    tags,
+)
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...meta.binary import MODEL
 from ...trees._random import seed_of
-from ...trees.file_layout import require
 from .._members import check_models, check_stumps
 from ..adaboost.stumps import Stump, Stumps, StumpSearch, halfway, stump_outputs
 from ..weak_learners import model_codes, seed_parts
 from .three_votes import Learned, OracleExamples, Recursion, TableExamples, boosted_error, vote_errors, votes_of_three
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 #: How far a sum of weights, computed in another order, may be from the record.
@@ -240,38 +252,54 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
         opinions = [self._says(learner, X) for learner in self.estimators_]
         return self.classes_[votes_of_three(self.root_, self.votes_, opinions, X.shape[0])]
 
-    def _check_loaded(self) -> None:
-        """Raise ModelFileError unless every vote is of hypotheses that come before it."""
-        owner = "BoostByMajority"
-        classes = getattr(self, "classes_", None)
-        votes = getattr(self, "votes_", None)
-        require(isinstance(classes, np.ndarray) and classes.shape == (2,), f"{owner}: classes_ must hold two labels")
-        require(
-            isinstance(votes, np.ndarray) and votes.dtype == np.int64 and votes.ndim == 2 and votes.shape[1] == 3,
-            f"{owner}: votes_ must hold three hypotheses for each vote",
-        )
-        stumps = getattr(self, "stumps_", None)
-        models = getattr(self, "models_", None)
-        if self.estimator is None:
-            require(
-                models is None and (stumps is None or isinstance(stumps, Stumps)),
-                f"{owner}: the weak learners must be stumps",
-            )
-            if stumps is not None:
-                check_stumps(owner, stumps, 1, self.n_features_in_)
-        else:
-            only_models = stumps is None and isinstance(models, list)
-            require(only_models, f"{owner}: the weak learners must be models")
-            check_models(owner, models or [], self.estimator, self.n_features_in_, classes)
-        W = len(self.estimators_)
-        require(
-            (self.votes_ >= -2).all() and (self.votes_ < W + np.arange(len(self.votes_))[:, None]).all(),
-            f"{owner}: votes_ must name hypotheses that come before the vote",
-        )
-        require(
-            type(getattr(self, "root_", None)) is int and -2 <= self.root_ < W + len(self.votes_),
-            f"{owner}: root_ must be one of the hypotheses",
-        )
+    _laws = (
+        law(
+            "{owner}: classes_ must hold two labels",
+            lambda model: is_labels(model.classes_) and model.classes_.size == 2,
+        ),
+        law(
+            "{owner}: votes_ must hold three hypotheses for each vote",
+            lambda model: is_array(model.votes_, (None, 3), np.int64),
+        ),
+        law(
+            "{owner}: the weak learners must be stumps",
+            lambda model: (
+                model.estimator is not None
+                or (
+                    getattr(model, "models_", None) is None
+                    and (
+                        model.stumps_ is None
+                        or check_stumps("BoostByMajority", model.stumps_, 1, model.n_features_in_) is None
+                    )
+                )
+            ),
+        ),
+        law(
+            "{owner}: the weak learners must be models",
+            lambda model: (
+                model.estimator is None
+                or (
+                    model.stumps_ is None
+                    and isinstance(model.models_, list)
+                    and check_models(
+                        "BoostByMajority", model.models_, model.estimator, model.n_features_in_, model.classes_
+                    )
+                    is None
+                )
+            ),
+        ),
+        law(
+            "{owner}: votes_ must name hypotheses that come before the vote",
+            lambda model: (
+                (model.votes_ >= -2).all()
+                and (model.votes_ < len(model.estimators_) + np.arange(len(model.votes_))[:, None]).all()
+            ),
+        ),
+        law(
+            "{owner}: root_ must be one of the hypotheses",
+            lambda model: type(model.root_) is int and -2 <= model.root_ < len(model.estimators_) + len(model.votes_),
+        ),
+    )
 
 
 def n_levels(epsilon: float, gamma: float) -> int:

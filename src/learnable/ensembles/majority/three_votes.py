@@ -11,10 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Run
+from ...core import Array, DataError, NDArray, Run
 from ...data.arrays import sound_csr
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -24,7 +22,6 @@ from ...data.arrays import sound_csr
 # of it. Rows of a table are drawn by number, so that each learner judges each row once, however often it is drawn.
 
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
@@ -320,7 +317,7 @@ class Recursion:
         batch = source.draw(self.sample_size)
         number = len(self.examples.learners)
         if batch is None:
-            return -1  # thrown away by the caller, who sees `stopped`
+            return -1  # the caller sees `stopped` and discards it
         if self.run.progress(number + 1, 0.5 - self.gamma):
             self.stopped = True
         if (batch.y == batch.y[0]).all():

@@ -22,10 +22,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from ...core.errors import ParameterError
-from ...probability.base import Discrete, Distribution, Univariate
-from ...probability.joint_table import JointTable
-from ...probability.multivariate_normal import MultivariateNormal
-from ...probability.normal import Normal
+from ...probability import Discrete, Distribution, JointTable, MultivariateNormal, Normal, Univariate
 from .rules import (
     BayesClassifier,
     BayesPredictor,

@@ -21,13 +21,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from ...core.errors import DataError, ParameterError
-from ...probability.base import Distribution
-from ...probability.binomial import Bernoulli, Binomial
-from ...probability.categorical import Categorical
-from ...probability.joint_table import JointTable
-from ...probability.multivariate_normal import MultivariateNormal
-from ...probability.normal import Normal
-from ...probability.poisson import Poisson
+from ...probability import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    Distribution,
+    JointTable,
+    MultivariateNormal,
+    Normal,
+    Poisson,
+)
 
 Array = NDArray[np.float64]
 
@@ -324,7 +327,7 @@ def _between(ends: Array, line: list[Any]) -> Array:
 def _changes(line: list[Any], priors: Array, costs: Array, decide: Any) -> Array:
     """Return the points at which the best decision, or that of `decide`, changes."""
     if decide is None and all(isinstance(p, Normal) for p in line):
-        if _is_zero_one(costs):
+        if np.array_equal(costs, 1.0 - np.eye(len(costs))):
             return _normal_crossings(line, priors)
         if len(line) == 2:  # what each error costs more than the right answer weighs like a prior
             return _normal_crossings(line, priors * np.array([costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]]))
@@ -348,10 +351,6 @@ def _changes(line: list[Any], priors: Array, costs: Array, decide: Any) -> Array
         a = np.where(same, m, a)
         b = np.where(same, b, m)
     return np.unique(b)
-
-
-def _is_zero_one(costs: Array) -> bool:
-    return bool(np.array_equal(costs, 1.0 - np.eye(len(costs))))
 
 
 def _normal_crossings(line: list[Any], priors: Array) -> Array:

@@ -43,7 +43,7 @@ class Finish:
     notes : list of str
         What could not be done, and why.
     no_time : list of str
-        What was not done for want of time.
+        What was not done because time ran out.
     """
 
     def __init__(self, comparison: _Comparison, model_file: str | os.PathLike[str] | None) -> None:
@@ -155,7 +155,7 @@ class Finish:
             self.details[name] = found
 
     def tell_rows(self, name: str, decision: Decision | None) -> None:
-        """Tell whoever follows what the winner said of every row set aside; the record has only sums of that."""
+        """Pass on the winner's prediction for every row set aside; the record has only sums of them."""
         from .aside import Aside
 
         comparison = self.comparison

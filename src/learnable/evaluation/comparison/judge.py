@@ -468,7 +468,7 @@ def proven(
 
 
 def proven_of(model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any] | None:
-    """Return what given rows prove about a fitted model, be they held out or its own; None if nobody can tell which.
+    """Return what given rows prove about a fitted model, held out or its own; None if that cannot be told.
 
     Examples
     --------

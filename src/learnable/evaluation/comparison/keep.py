@@ -137,7 +137,7 @@ def limits_of(model: Any) -> set[float]:
 
 
 def forget_limits(model: Any, limits: set[float]) -> None:
-    """Take the comparison's own time limits out of a fitted model: whoever fits it again has time of their own.
+    """Take the comparison's own time limits out of a fitted model: another fit has limits of its own.
 
     Only for a fit that is complete; of one that was cut, the limit is what explains it.
     """
@@ -150,7 +150,7 @@ def forget_limits(model: Any, limits: set[float]) -> None:
 
 
 def with_target(model: Any, target: str) -> Any:
-    """Let a fitted model remember the name of its target, so that nobody has to name it again."""
+    """Let a fitted model remember the name of its target, so that it need not be named again."""
     model.target_name_ = target
     return model
 

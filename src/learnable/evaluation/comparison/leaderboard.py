@@ -138,7 +138,7 @@ def _number(value: float | None) -> float:
 
 #: The share of a fold's time that a model with `max_seconds` may spend; the rest is for predictions and measures.
 _SHARE_OF_FIT = 0.7
-_SHORTEST = 1e-3  # seconds of a fit whose time is up: whoever watches the clock ends the job
+_SHORTEST = 1e-3  # seconds of a fit whose time is up; the watcher of the clock ends the job
 
 
 def score_candidate(

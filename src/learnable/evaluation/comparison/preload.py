@@ -47,7 +47,7 @@ def registered_among(models: Iterable[Any] | None) -> list[str]:
 
 
 def prepare() -> None:
-    """Import the jobs and warm the models; say nothing, and hold on to nobody's output."""
+    """Import the jobs and warm the models; print nothing, and keep no inherited output open."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):  # a pipe that the caller writes to must end with the caller
         os.dup2(nowhere, descriptor)

@@ -101,7 +101,7 @@ class Server:
 
     def _knock(self, asked: threading.Event) -> None:
         """Start a process that does nothing: it is up once the server has imported everything."""
-        with contextlib.suppress(OSError, EOFError, RuntimeError):  # whoever runs a job meets the same error, and tells
+        with contextlib.suppress(OSError, EOFError, RuntimeError):  # running a job meets the same error, and reports it
             process = self._context.Process(target=stand_by, args=(_Signal(asked),))
             process.start()
             process.join()
@@ -266,7 +266,7 @@ def _hidden_main() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ignoring_interrupts() -> Iterator[None]:
-    """Let a process that starts inside inherit a deaf ear for Ctrl-C: the caller decides what ends."""
+    """Let a process that starts inside ignore SIGINT: the caller decides what ends."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -278,14 +278,14 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The inside of a job's process: deaf to Ctrl-C, mute, limited in memory, gone with its parent.
+# The inside of a job's process: ignores SIGINT, discards output, has limited memory, exits with its parent.
 #
 # `serve` runs one function and says through the pipe what it reports, and at the end that it is done or, in one line,
 # what it raised.
 
 
 def stand_by(nothing: Any = None) -> None:
-    """Do nothing: whoever could start this can start a job."""
+    """Do nothing: a process that could start this can start a job."""
 
 
 def serve(pipe: Any, payload: bytes) -> None:
@@ -351,7 +351,7 @@ def limit_memory(n_bytes: int | None) -> None:
 
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        most = _data_size() + n_bytes
+        most = (_number_in("/proc/self/status", "VmData:") or 0) + n_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (most if hard < 0 else min(most, hard), hard))
 
 
@@ -373,10 +373,6 @@ def _group_room(limit: str, used: str) -> int | None:
             return max(0, int(most) - int(file.read())) if most.isdigit() else None
     except (OSError, ValueError):
         return None
-
-
-def _data_size() -> int:
-    return _number_in("/proc/self/status", "VmData:") or 0
 
 
 def _number_in(path: str, key: str) -> int | None:
@@ -448,7 +444,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def remove_all() -> None:
-    """Remove all folders in use: for whoever ends the process without leaving its blocks."""
+    """Remove all folders in use, when the process ends without leaving its blocks."""
     for folder in list(_open):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -113,7 +113,7 @@ class WinnerRecord(TypedDict):
 class TimingRecord(TypedDict):
     """Seconds: `total` = `models` + `encoding` + `finish` + `overhead`.
 
-    `models` is the cross-validation: fits, predictions and their scores, one process a model. `finish` is the models'
+    `models` is the cross-validation: fits, predictions and their scores, one process per model. `finish` is the models'
     time as well: the fit that the hold-out judges, the one that is kept, those of the intervals and of the learning
     curves, and the predictions of the importances. `encoding` fits the encoder of every fold and applies it. `overhead`
     is the tool's own: starting, reading and looking at the table, ranking, rendering.

@@ -3,7 +3,7 @@
 Both say of a row what the target was before: at the latest earlier time (*last value*), or one season earlier, in the
 latest of the rows seven days, twenty-four hours, twelve months … before (*seasonal*). Of several rows at that time the
 mean is taken, or the most frequent class. Where the rows are of groups, such as shops, each has its own past. They use
-every target before the row, those of test rows too: what somebody knows who is told each target before the next row. A
+every target before the row, those of test rows too: what is known when each target arrives before the next row. A
 row without such a past gets the mean, or the most frequent class, of the training rows.
 """
 

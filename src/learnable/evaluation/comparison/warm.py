@@ -24,7 +24,7 @@ class Warmed(NamedTuple):
     failure: str | None  #: what it raised on a few rows; its kernels may not be ready then
 
 
-#: Models of whole numbers, one a step.
+#: Models of whole numbers, one per step.
 _COUNTS = ("CategoricalHMM", "PoissonHMM")
 #: Models and tasks whose kernels this process has loaded.
 READY: set[tuple[str, str]] = set()

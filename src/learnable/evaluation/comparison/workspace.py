@@ -1,6 +1,6 @@
 """A temporary folder that all jobs of a comparison share: the table, the targets and every split, encoded once.
 
-Everything is memory-mapped by whoever reads it, so that a process costs no copy of the data. Splits are numbered
+Readers memory-map everything, so that a process costs no copy of the data. Splits are numbered
 from 0; the split called "final" has all training rows on one side and the hold-out on the other.
 """
 

@@ -26,23 +26,37 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import N_JOBS, RANDOM_STATE, Matches, Number, check_parameters, fitted, param, tags
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Estimator, Run
+from ...core import (
+    N_JOBS,
+    RANDOM_STATE,
+    Array,
+    Certificate,
+    DataError,
+    Estimator,
+    Matches,
+    NDArray,
+    Number,
+    ParameterError,
+    Run,
+    check_parameters,
+    fitted,
+    hook,
+    is_array,
+    law,
+    param,
+    tags,
+)
 from ...core.jit import kernel
 from ...data.door import read_features
 from ...data.rows import Sample, take_rows, weight_keyword
 from ...linear.least_squares.linear_regression import LinearRegression
 from ...linear.least_squares.ridge import Ridge, ridge_spectrum
-
-Array = NDArray[np.float64]
 
 LEVEL = Number(low=0.0, high=1.0, low_open=True, high_open=True)
 SHARE = Number(low=0.0, high=1.0, low_open=True, high_open=True)
@@ -160,7 +174,7 @@ class ConformalModel(Estimator):
     _region: ClassVar[str]
 
     estimator_: Any = fitted("estimator", "What `predict` uses.")
-    estimators_: list[Any] = fitted("list of estimators", 'One a fold; empty for "split".')
+    estimators_: list[Any] = fitted("list of estimators", 'One per fold; empty for "split".')
     folds_: Rows = fitted("(n_samples,)", "The fold of each row with positive weight.", kind="i")
     scores_: Array = fitted("(n_scores,)", "The scores of the calibration rows.")
     guarantee_: str = fitted("str", "What is proven at `level`.")
@@ -208,9 +222,7 @@ class ConformalModel(Estimator):
             scores[rows] = self._score_rows(model, take_rows(table.X, rows), table.y[rows], rows)
         return scores[self.folds_ >= 0]
 
-    def _score_rows(self, model: Any, X: Any, y: NDArray[Any], rows: Rows) -> Array:
-        """Return how badly `model` fits each target."""
-        raise TypeError(f"{type(self).__name__} does not define _score_rows")
+    _score_rows = hook("(model, X, y, rows) → Array: Return how badly `model` fits each target.")
 
     def _leave_one_out(self, table: Sample) -> float | None:
         """Set the scores without refitting and return their relative error; None where there is no formula."""
@@ -291,25 +303,34 @@ class ConformalModel(Estimator):
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X))
 
-    def _inner(self) -> Any:
-        raise TypeError(f"{type(self).__name__} does not define _inner")
+    _inner = hook("() → Any")
 
-    def _check_loaded(self) -> None:
-        folds = getattr(self, "folds_", None)
-        scores = getattr(self, "scores_", None)
-        if not isinstance(folds, np.ndarray) or folds.dtype != np.int64 or folds.ndim != 1 or not len(folds):
-            raise ModelFileError("load: folds_ must hold one fold a row.")
-        if not isinstance(scores, np.ndarray) or scores.dtype != np.float64 or not np.isfinite(scores).all():
-            raise ModelFileError("load: scores_ must be finite numbers.")
-        models = getattr(self, "estimators_", None)
-        n_folds = self._n_folds()
-        if scores.shape != (int((folds >= 0).sum()),) or folds.min() < -1 or not len(scores):
-            raise ModelFileError("load: scores_ must have one number for each row of a fold.")
-        if not (hasattr(self, "estimator_") and isinstance(models, list)):
-            raise ModelFileError("load: the fitted models are missing.")
-        expected = 0 if self.method in ("split", "cv") else n_folds
-        if (self.method == "split" and n_folds != 1) or (len(models) != expected and not self._is_linear()):
-            raise ModelFileError(f"load: {n_folds} folds do not fit {len(models)} models.")
+    _laws = (
+        law(
+            "folds_ must hold one fold per row",
+            lambda model: is_array(model.folds_, (None,), np.int64) and model.folds_.size and model.folds_.min() >= -1,
+        ),
+        law(
+            "scores_ must have one finite number for each row of a fold",
+            lambda model: (
+                is_array(model.scores_, (int((model.folds_ >= 0).sum()),), finite=True) and model.scores_.size
+            ),
+        ),
+        law(
+            "the fitted models are missing",
+            lambda model: hasattr(model, "estimator_") and isinstance(model.estimators_, list),
+        ),
+        law(
+            "the folds do not fit the number of models",
+            lambda model: (
+                (model.method != "split" or model._n_folds() == 1)
+                and (
+                    model._is_linear()
+                    or len(model.estimators_) == (0 if model.method in ("split", "cv") else model._n_folds())
+                )
+            ),
+        ),
+    )
 
     def _is_linear(self) -> bool:
         """Tell whether the folds' models are stored as coefficients."""

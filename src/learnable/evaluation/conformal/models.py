@@ -6,7 +6,7 @@ With the residuals Rᵢ = |yᵢ − μ₋ᵢ(xᵢ)| of rows that the model μ₋
     CV+, jackknife+:  from −(r-th smallest of −μ₋ᵢ(x) + Rᵢ) to the r-th smallest of μ₋ᵢ(x) + Rᵢ,
 
 where μ₋ᵢ is the model without the fold of row i (jackknife+: without row i). What is guaranteed, and why, is in
-`conformal_base.py`.
+`base.py`.
 
 Reference: R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani, Predictive inference with the jackknife+, Annals
 of Statistics 49, 2021, equations 2, 4 and 11; J. Lei et al., Distribution-free predictive inference for regression,
@@ -20,14 +20,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import RANDOM_STATE, Boolean, Matches, Nothing, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.registry import REGISTRY
+from ...core import (
+    RANDOM_STATE,
+    REGISTRY,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    NDArray,
+    Nothing,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    is_array,
+    is_labels,
+    law,
+    param,
+)
 from ...data.rows import Sample, as_container, count_rows, sample_door, take_rows
 from ...linear.least_squares.ridge import Ridge
 from ...linear.logistic.regression import LogisticRegression
@@ -43,13 +57,11 @@ from .base import (
     select_shifted,
 )
 
-Array = NDArray[np.float64]
-
 _REGRESSOR = Matches(
     lambda v: not isinstance(v, type) and hasattr(v, "fit") and hasattr(v, "predict"),
     "a regressor with fit and predict",
 )
-_BLOCK = 2**22  # numbers held at once while n leave-one-out predictions a row are made
+_BLOCK = 2**22  # numbers held at once while n leave-one-out predictions per row are made
 
 
 #: What a wrapper must not have from its model: it would say something about the model, not about the intervals.
@@ -64,7 +76,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     estimator_ : regressor
         What `predict` uses: fitted to all rows, or with "split" to those that do not calibrate.
     estimators_ : list of regressors
-        One a fold; empty for "split" and "cv", and where jackknife+ has a formula.
+        One per fold; empty for "split" and "cv", and where jackknife+ has a formula.
     scores_ : array
         The residuals |yᵢ − μ₋ᵢ(xᵢ)| of the calibration rows.
     folds_ : array of shape (n_samples,)
@@ -261,26 +273,33 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     def _is_linear(self) -> bool:
         return hasattr(self, "loo_coef_")
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if (self.scores_ < 0).any():
-            raise ModelFileError("load: scores_ must not be negative.")
-        if self.scale is not None:
-            ends = getattr(self, "scale_range_", None)
-            if not isinstance(ends, np.ndarray) or ends.shape != (2,) or not np.isfinite(ends).all():
-                raise ModelFileError("load: scale_range_ must be two numbers.")
-            if not hasattr(self, "scale_"):
-                raise ModelFileError("load: the model of the residuals' size is missing.")
-        if self._is_linear():
-            coef = self.loo_coef_
-            intercept = getattr(self, "loo_intercept_", None)
-            n = len(self.scores_)
-            d = getattr(self, "n_features_in_", 0)
-            for values, shape in ((coef, (n, d)), (intercept, (n,))):
-                if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != shape:
-                    raise ModelFileError("load: loo_coef_ and loo_intercept_ must have one row of numbers a score.")
-            if self.method != "jackknife+":
-                raise ModelFileError("load: only jackknife+ has leave-one-out coefficients.")
+    _laws = (
+        law("scores_ must not be negative", lambda model: (model.scores_ >= 0).all()),
+        law(
+            "scale_range_ must be two numbers",
+            lambda model: (
+                model.scale is None or (model.scale_range_.shape == (2,) and np.isfinite(model.scale_range_).all())
+            ),
+        ),
+        law(
+            "the model of the residuals' size is missing",
+            lambda model: model.scale is None or hasattr(model, "scale_"),
+        ),
+        law(
+            "loo_coef_ and loo_intercept_ must have one row of numbers per score",
+            lambda model: (
+                not model._is_linear()
+                or (
+                    is_array(model.loo_coef_, (len(model.scores_), model.n_features_in_))
+                    and is_array(model.loo_intercept_, (len(model.scores_),))
+                )
+            ),
+        ),
+        law(
+            "only jackknife+ has leave-one-out coefficients",
+            lambda model: not model._is_linear() or model.method == "jackknife+",
+        ),
+    )
 
 
 def never_negative(model: Any) -> bool:
@@ -305,7 +324,7 @@ def _predicted(model: Any, X: Any) -> Array:
         predictions = predictions[:, 0]
     if predictions.ndim != 1 or not np.isfinite(predictions).all():
         raise DataError(
-            f"ConformalRegressor: {type(model).__name__}.predict must give one finite number a row; got shape "
+            f"ConformalRegressor: {type(model).__name__}.predict must give one finite number per row; got shape "
             f"{predictions.shape}{'' if np.isfinite(predictions).all() else ' with numbers that are not finite'}."
         )
     return predictions
@@ -331,7 +350,7 @@ def _select(shifts: Array, values: Array, ends: Rows, rank: int) -> Array:
 # probabilities reach a threshold: with a split it is never empty, and its coverage may exceed the level. The set of x
 # holds the labels k for which fewer than ⌈(1 − α)(n + 1)⌉ of the calibration rows have a score below s(x, k); with
 # CV+ each row i is compared with s(x, k) under the classifier without the fold of row i. What is guaranteed, and why,
-# is in `conformal_base.py`.
+# is in `base.py`.
 #
 # References: M. Sadinle, J. Lei and L. Wasserman, Least ambiguous set-valued classifiers with bounded error levels,
 # JASA 114, 2019; Y. Romano, M. Sesia and E. J. Candès, Classification with valid and adaptive coverage, NeurIPS 2020,
@@ -354,7 +373,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     estimator_ : classifier
         What `predict` and `predict_proba` use: fitted to all rows, or with "split" to those that do not calibrate.
     estimators_ : list of classifiers
-        One a fold; empty for "split".
+        One per fold; empty for "split".
     scores_ : array
         The scores s(xᵢ, yᵢ) of the calibration rows.
     uniform_ : array
@@ -498,7 +517,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
         known = np.asarray(model.classes_).tolist()
         if p.ndim != 2 or p.shape[1] != len(known) or not np.isfinite(p).all():
             raise DataError(
-                f"ConformalClassifier: {type(model).__name__}.predict_proba must give one finite number a class; got "
+                f"ConformalClassifier: {type(model).__name__}.predict_proba must give one finite number per class; got "
                 f"shape {p.shape} for {len(known)} classes."
             )
         if known == self.classes_.tolist():
@@ -517,17 +536,20 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     def _inner(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        classes = getattr(self, "classes_", None)
-        u = getattr(self, "uniform_", None)
-        if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-            raise ModelFileError("load: classes_ must hold at least two labels.")
-        if not isinstance(u, np.ndarray) or u.dtype != np.float64 or u.shape != self.scores_.shape:
-            raise ModelFileError("load: uniform_ must have one number for each score.")
-        for model in [self.estimator_, *self.estimators_]:
-            if not set(np.asarray(getattr(model, "classes_", ())).tolist()) <= set(classes.tolist()):
-                raise ModelFileError("load: a classifier knows labels that classes_ does not have.")
+    _laws = (
+        law("classes_ must hold at least two labels", lambda model: is_labels(model.classes_)),
+        law(
+            "uniform_ must have one number for each score",
+            lambda model: is_array(model.uniform_, model.scores_.shape),
+        ),
+        law(
+            "a classifier knows labels that classes_ does not have",
+            lambda model: all(
+                set(np.asarray(getattr(one, "classes_", ())).tolist()) <= set(model.classes_.tolist())
+                for one in [model.estimator_, *model.estimators_]
+            ),
+        ),
+    )
 
 
 def _with_labels_of(inner: Any, table: Sample) -> Sample:

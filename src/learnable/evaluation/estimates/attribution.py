@@ -20,12 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import DataError
-
-Array = NDArray[np.float64]
+from ...core import Array, DataError, NDArray, Number, check_parameters
 
 _MOST_NUMBERS: Final = 2**22  # of one batch of changed rows, 32 MB
 _RULES: Final = {"n_orders": Number(low=1, integer=True), "random_state": Number(low=0, integer=True)}

@@ -13,18 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
-from ...core.declare import RANDOM_STATE, Boolean, check_parameters
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate
+from ...core import RANDOM_STATE, Array, Boolean, Certificate, DataError, ParameterError, check_parameters
 from ...data.rows import RowTable, read_rows
 from ...meta.folds import FoldScore, cross_score, scorer_of, splits_for
 from ...meta.splits import Rows, Split, as_generator, codes_of
 from .intervals import LEVEL, corrected_t_interval
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ...core.declare import RANDOM_STATE, Matches, Number, check_parameters, optional
-from ...core.errors import DataError, ParameterError
+from ...core import RANDOM_STATE, Array, DataError, Matches, Number, ParameterError, check_parameters, optional
 from ...meta.folds import naming_place
 from ...meta.splits import as_generator
 
-Array = NDArray[np.float64]
 _NOISE_DRAWS = 200_000
 
 
@@ -141,7 +138,7 @@ def bias_variance(
     draw : callable
         The law of the inputs: (m, generator) to X of shape (m, d).
     noise : float or callable
-        Standard deviation of normal noise; or (X, generator) to noise of mean zero, one number a row.
+        Standard deviation of normal noise; or (X, generator) to noise of mean zero, one number per row.
     n : int
         Rows of a training set.
     name, values : str and sequence, optional
@@ -229,7 +226,7 @@ class _Truth(NamedTuple):
         values = np.asarray(self.f(X), dtype=np.float64)
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise DataError(
-                f"{self.owner}: f must give one finite number a row; got shape {values.shape} for {len(X)} rows."
+                f"{self.owner}: f must give one finite number per row; got shape {values.shape} for {len(X)} rows."
             )
         return values
 
@@ -240,7 +237,7 @@ class _Truth(NamedTuple):
         values = np.asarray(self.noise(X, rng), dtype=np.float64)
         if values.shape != (len(X),) or not np.isfinite(values).all():
             raise DataError(
-                f"{self.owner}: noise must give one finite number a row; got shape {values.shape} for {len(X)} rows."
+                f"{self.owner}: noise must give one finite number per row; got shape {values.shape} for {len(X)} rows."
             )
         return values
 

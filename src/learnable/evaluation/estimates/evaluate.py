@@ -17,12 +17,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from ...core.declare import RANDOM_STATE, Boolean, Number, check_parameters
-from ...core.errors import DataError, LearnableError, ParameterError
-from ...core.estimator import Certificate
+from ...core import (
+    RANDOM_STATE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    LearnableError,
+    NDArray,
+    Number,
+    ParameterError,
+    check_parameters,
+)
 from ...data.dask_tasks import client_of
 from ...data.rows import RowTable, read_rows
 from ...meta.folds import (
@@ -43,10 +51,7 @@ from .losses import Remembered, jackknife_interval, remember_model, row_loss, sc
 from .resampling import bootstrap_table, leave_one_out
 
 # --------------------------------------------------------------------------------------------------------------------
-# The record of an estimated score, and how its interval is found: from folds, or from one prediction a row.
-
-
-Array = NDArray[np.float64]
+# The record of an estimated score, and how its interval is found: from folds, or from one prediction per row.
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class RiskEstimate:
     interval : Interval
         Its confidence interval, with the method's name.
     scores : array of shape (n_folds,)
-        One score a fold; one in all for a hold-out and leave-one-out.
+        One score per fold; one in all for a hold-out and leave-one-out.
     train_scores : array of shape (n_folds,)
         The same on the training rows; NaN where they were not asked for.
     metric : str
@@ -157,7 +162,7 @@ def row_interval(
     level: float,
     bounds: tuple[float, float] | None,
 ) -> Interval:
-    """Return the interval from one prediction a row: by its losses if the metric is their mean, else by jackknife."""
+    """Return the interval from one prediction per row: by its losses if the metric is their mean, else by jackknife."""
     loss = row_loss(metric, y)
     if loss is not None and loss.response in stand_in.responses:
         losses = loss.loss(y, stand_in.responses[loss.response], getattr(stand_in, "classes_", None))

@@ -18,10 +18,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.declare import RANDOM_STATE, Number, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import RANDOM_STATE, Array, DataError, NDArray, Number, ParameterError, check_parameters
 from ...data.door import is_frame
 from ...data.frames import listed, open_frame
 from ...data.rows import RowTable, read_rows
@@ -30,8 +28,6 @@ from ...meta.splits import as_generator
 from .evaluate import pooled_score
 from .intervals import LEVEL, Interval, t_interval
 from .losses import Remembered, RowLoss, responses_of, row_loss
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

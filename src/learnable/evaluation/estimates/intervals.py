@@ -19,13 +19,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, stdtr, stdtrit
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import DataError, ParameterError
-
-Array = NDArray[np.float64]
+from ...core import Array, DataError, NDArray, Number, ParameterError, check_parameters
+from ...theory.concentration.base import finite_sample
 
 LEVEL = Number(low=0.0, high=1.0, low_open=True, high_open=True)
 _COUNT = Number(low=0, integer=True)
@@ -95,7 +92,7 @@ def empirical_bernstein(values: Any, low: float = 0.0, high: float = 1.0, level:
     Parameters
     ----------
     values : array of shape (n,)
-        Independent values, for example one loss a row.
+        Independent values, for example one loss per row.
     low, high : float
         The range that no value can leave, known beforehand and not from the values.
     level : float
@@ -113,7 +110,7 @@ def empirical_bernstein(values: Any, low: float = 0.0, high: float = 1.0, level:
     check_parameters(
         owner, {"low": low, "high": high, "level": level}, {"low": Number(), "high": Number(), "level": LEVEL}
     )
-    x = _finite_values(owner, values)
+    x = finite_sample(owner, values, "values")
     if not low < high:
         raise ParameterError(f"{owner}: low must be below high; got {low:g} and {high:g}.")
     if x.min() < low or x.max() > high:
@@ -147,7 +144,7 @@ def t_interval(values: Any, level: float = 0.95) -> Interval:
     (-0.484, 4.484)
     """
     check_parameters("t_interval", {"level": level}, {"level": LEVEL})
-    x = _finite_values("t_interval", values)
+    x = finite_sample("t_interval", values, "values")
     return _student(x, 1.0 / len(x), level, "t")
 
 
@@ -157,7 +154,7 @@ def corrected_t_interval(fold_scores: Any, test_share: float, level: float = 0.9
     Parameters
     ----------
     fold_scores : array of shape (n_folds,)
-        One score a fold, of one run or of several repeats.
+        One score per fold, of one run or of several repeats.
     test_share : float
         n_test/(n_train + n_test): 0.2 for five folds.
     level : float
@@ -173,7 +170,7 @@ def corrected_t_interval(fold_scores: Any, test_share: float, level: float = 0.9
     """
     rules = {"test_share": Number(low=0.0, high=1.0, low_open=True, high_open=True), "level": LEVEL}
     check_parameters("corrected_t_interval", {"test_share": test_share, "level": level}, rules)
-    x = _finite_values("corrected_t_interval", fold_scores)
+    x = finite_sample("corrected_t_interval", fold_scores, "values")
     return _student(x, 1.0 / len(x) + test_share / (1.0 - test_share), level, "corrected resampled t")
 
 
@@ -185,7 +182,7 @@ def score_interval(
     Parameters
     ----------
     values : array of shape (n,)
-        One number a row (losses, or right and wrong as 0 and 1), or one score a fold.
+        One number per row (losses, or right and wrong as 0 and 1), or one score per fold.
     bounds : (low, high), optional
         The range of a loss, known beforehand.
     test_share : float, optional
@@ -206,7 +203,7 @@ def score_interval(
     >>> score_interval([0.3, 1.7, 0.2]).method
     't'
     """
-    x = _finite_values("score_interval", values)
+    x = finite_sample("score_interval", values, "values")
     if test_share is not None:
         interval = corrected_t_interval(x, test_share, level)
         return interval if bounds is None else interval.clipped(*bounds)
@@ -223,19 +220,6 @@ def _student(x: Array, variance_factor: float, level: float, method: str) -> Int
         return Interval(-math.inf, math.inf, level, method)
     width = float(stdtrit(len(x) - 1, 0.5 + level / 2.0)) * math.sqrt(variance_factor) * float(x.std(ddof=1))
     return Interval(mean - width, mean + width, level, method)
-
-
-def _finite_values(owner: str, values: Any) -> Array:
-    try:
-        x = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{owner}: values must be numbers; {error}.") from error
-    if x.ndim != 1 or len(x) == 0:
-        raise DataError(f"{owner}: values must be one or more numbers in one dimension; got shape {x.shape}.")
-    if not np.isfinite(x).all():
-        place = int(np.argmax(~np.isfinite(x)))
-        raise DataError(f"{owner}: value {place} is {x[place]}; leave out what failed, or find out why it did.")
-    return x
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -16,16 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from ...core import Array, NDArray
 from ...data.rows import Rows, RowTable, take_rows
 from ...meta.folds import Fold, Scorer
 from .intervals import Interval, binomial_interval, empirical_bernstein, t_interval
 
-Array = NDArray[np.float64]
 _SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
@@ -38,7 +37,7 @@ class RowLoss:
     response : str
         The method that gives what is judged: "predict" or "predict_proba".
     loss : callable
-        (y, response, classes) to one loss a row.
+        (y, response, classes) to one loss per row.
     independent : callable
         (y, response, classes, share of each row) to γ.
     score : callable

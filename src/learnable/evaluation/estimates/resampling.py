@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr
 from sklearn import linear_model as sk
 from sklearn.base import clone, is_classifier
@@ -27,9 +26,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 from sklearn.utils import get_tags
 
-from ...core.declare import RANDOM_STATE, Number, Options, check_parameters
-from ...core.errors import DataError
-from ...core.threads import interruptible
+from ...core import RANDOM_STATE, Array, DataError, NDArray, Number, Options, check_parameters, interruptible
 from ...data.rows import RowTable, read_rows
 from ...kernel import GaussianProcessRegressor
 from ...linear import LinearRegression, Ridge, RidgeCV
@@ -40,8 +37,6 @@ from ...solvers.systems.least_squares import dense_rows
 from ...solvers.systems.orthogonal import weighted_mean
 from .intervals import LEVEL, Interval, corrected_t_interval
 from .losses import OutOfFold, Remembered, RowLoss, no_information_score, responses_of, row_loss, score_of
-
-Array = NDArray[np.float64]
 
 _PERMUTATIONS = 50
 _REDRAWS = 100
@@ -155,7 +150,7 @@ def bootstrap_table(
     rules = {"n_resamples": Number(low=2, integer=True), "level": LEVEL, "random_state": RANDOM_STATE}
     check_parameters(owner, {"n_resamples": n_resamples, "level": level, "random_state": random_state}, rules)
     if table.y is None:
-        raise DataError(f"{owner}: the bootstrap needs targets; y is None. Pass one target a row.")
+        raise DataError(f"{owner}: the bootstrap needs targets; y is None. Pass one target per row.")
     if table.n_rows < 2:
         raise DataError(f"{owner}: needs at least 2 rows to leave some out; got {table.n_rows}.")
     rng = as_generator(random_state)
@@ -394,7 +389,7 @@ def leave_one_out_predictions(
 def leave_one_out(owner: str, model: Any, table: RowTable, method: str = "auto") -> LeaveOneOut:
     """Return leave-one-out predictions of a table that was read."""
     if table.y is None:
-        raise DataError(f"{owner}: leave-one-out needs targets; y is None. Pass one target a row.")
+        raise DataError(f"{owner}: leave-one-out needs targets; y is None. Pass one target per row.")
     if table.n_rows < 2:
         raise DataError(f"{owner}: needs at least 2 rows to leave one out; got {table.n_rows}.")
     last = _last_step(model)

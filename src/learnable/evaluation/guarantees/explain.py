@@ -9,13 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import chi2
 from sklearn.base import is_classifier
 
-from ...core.errors import DataError, LearnableError, ParameterError
-from ...core.registry import REGISTRY, registered_class
+from ...core import REGISTRY, Array, DataError, LearnableError, ParameterError, registered_class
 from ...data.door import read_features, take_named_columns
 from ...theory.concentration.base import ALARM, Check, check_order
 from .theorems import THEOREMS, Theorem
@@ -138,7 +136,6 @@ def _class_of(model: Any) -> type:
 # does not.
 
 
-Array = NDArray[np.float64]
 #: Larger tables are judged by this many rows, taken evenly.
 MOST_ROWS = 5000
 MOST_COLUMNS = 300

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...core.errors import LearnableError
-from ...core.model_file import save
+from ...core import LearnableError, save
 from ...data.door import read_features
 from ...theory import bounds, vc
 from ...theory.concentration import Check

@@ -8,8 +8,7 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import ParameterError
+from ...core import Number, ParameterError, check_parameters
 from ...theory.concentration import ClopperPearson, Hoeffding
 
 _SHARE = Number(low=0.0, high=1.0, high_open=True)

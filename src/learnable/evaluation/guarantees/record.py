@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from ...core.errors import DataError, LearnableError, ParameterError
-from ...data.door import take_named_columns
-from ...data.files import read_table
+from ...data import read_table, take_named_columns
 from ...data.rows import count_rows
 from ...theory.concentration import Check, binomial_lower
 

@@ -19,8 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.declare import Number, Options, check_parameters
-from ...core.errors import DataError
+from ...core import DataError, Number, Options, check_parameters
 from ...theory.concentration import Betting, ClopperPearson, EmpiricalBernstein, Hoeffding, KLBound, kl_upper
 from ...theory.concentration.base import Check, check_order
 from ...theory.concentration.betting import betting_interval

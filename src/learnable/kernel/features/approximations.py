@@ -14,33 +14,35 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
-from ...core.declare import (
+from ...core import (
     FLOATS,
     N_JOBS,
     RANDOM_STATE,
+    Array,
+    DataError,
     Declared,
+    NDArray,
     Number,
     Options,
-    check_fitted,
+    ParameterError,
     check_parameters,
     fitted,
+    interruptible,
+    is_array,
+    law,
+    one_thread_blas,
     optional,
     param,
     tags,
 )
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.threads import interruptible, one_thread_blas
 from ...data.door import read_features, refuse_extreme_sizes
 from ...risk.kernels import FunctionKernel, Kernel, as_kernel
 from ...risk.kernels.adopted import is_foreign
 from ..representer import KernelChoice, finite_diagonal, is_given, kernel_of
-
-Array = NDArray[np.float64]
 
 _SMALLEST = 1e-12  # share of the largest eigenvalue below which one is rounding
 
@@ -55,9 +57,6 @@ class _Features(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Declared):
 
     n_features_in_: int = fitted("int", "Number of columns.")
     _tags = tags(sparse=True, preserves_dtype=FLOATS)
-
-    def _check_loaded(self) -> None:
-        check_fitted(self)
 
     def _generator(self) -> Any:
         """Return what draws: a Generator as it is, else scikit-learn's RandomState of this seed."""
@@ -200,15 +199,16 @@ class Nystroem(KernelChoice, _Features):
     def _n_features_out(self) -> int:
         return len(self.component_indices_)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        picks = self.component_indices_
-        if (
-            picks.dtype != np.int64
-            or not len(picks)
-            or (is_given(self) and not (picks.min() >= 0 and picks.max() < self.components_.shape[1]))
-        ):
-            raise ModelFileError("load: component_indices_ are out of range.")
+    _laws = (
+        law(
+            "component_indices_ are out of range",
+            lambda model: (
+                is_array(picks := model.component_indices_, (None,), np.int64)
+                and picks.size
+                and (not is_given(model) or 0 <= picks.min() <= picks.max() < model.components_.shape[1])
+            ),
+        ),
+    )
 
 
 def _half_matrix(kernel: FunctionKernel, X: Any) -> Array:
@@ -308,7 +308,9 @@ class RBFSampler(_Features):
     def _n_features_out(self) -> int:
         return int(self.random_weights_.shape[1])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if self.random_weights_.shape[1] != self.n_components:
-            raise ModelFileError("load: random_weights_ must have one column per component.")
+    _laws = (
+        law(
+            "random_weights_ must have one column per component",
+            lambda model: model.random_weights_.shape[1] == model.n_components,
+        ),
+    )

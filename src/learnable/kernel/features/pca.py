@@ -15,36 +15,39 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import (
+from ...core import (
     FLOATS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
+    Array,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
     Number,
     Options,
+    ParameterError,
+    Run,
     fitted,
+    interruptible,
+    law,
+    one_thread_blas,
     optional,
     param,
     tags,
 )
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Estimator, Run
-from ...core.threads import interruptible, one_thread_blas
 from ...data.door import Table, read_features, refuse_extreme_sizes
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator, product_by_rows
 from ..representer import NAMED_KERNEL, KernelChoice, finite_diagonal, is_given, kernel_of, memory_door, training_points
 from ..ridge.systems import solve_dense
-
-Array = NDArray[np.float64]
 
 _EPSILON = 2.0**-52  # distance from one to the next float64
 
@@ -258,10 +261,19 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        for name in ("eigenvalues_", "eigenvectors_", "kernel_means_"):
-            if getattr(self, name).dtype != np.float64:
-                raise ModelFileError(f"load: {name} must be float64.")
-        if self.fit_inverse_transform and not (hasattr(self, "dual_coef_") and hasattr(self, "X_transformed_fit_")):
-            raise ModelFileError("load: dual_coef_ and X_transformed_fit_ do not fit X_fit_.")
+    _laws = (
+        law(
+            "eigenvalues_, eigenvectors_ and kernel_means_ must be float64",
+            lambda model: (
+                {model.eigenvalues_.dtype, model.eigenvectors_.dtype, model.kernel_means_.dtype}
+                == {np.dtype(np.float64)}
+            ),
+        ),
+        law(
+            "dual_coef_ and X_transformed_fit_ do not fit X_fit_",
+            lambda model: (
+                not model.fit_inverse_transform
+                or (hasattr(model, "dual_coef_") and hasattr(model, "X_transformed_fit_"))
+            ),
+        ),
+    )

@@ -17,18 +17,26 @@ from itertools import combinations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Options, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Run
-from ...core.threads import interruptible
-from ...data.blocks import map_reduce
-from ...data.door import Table, read_features
+from ...core import (
+    MAX_ITER,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    ModelFileError,
+    NDArray,
+    Options,
+    ParameterError,
+    Run,
+    interruptible,
+    param,
+)
+from ...data import Table, map_reduce, read_features
 from ...data.sources import NamedScore, rowwise
 from ...meta.one_vs_one import count_votes
 from ...risk.kernels.base import Kernel
@@ -49,8 +57,6 @@ from .likelihood import small_blas
 from .posterior import chosen_kernel, inverse_factor, lower_times, noise_free
 from .search import Pace, climb, log_bounds, random_starts, share_of, warn_at_bounds
 from .structures import GaussianProcess, own_points, process_door
-
-Array = NDArray[np.float64]
 
 _BLOCK = 2**19  # kernel values of one block: 4 MB
 _ROWS = 64  # of which the softmax is averaged at a time
@@ -162,7 +168,7 @@ def not_mercer(model: Any, kernel: Kernel) -> DataError:
     return DataError(f"{type(model).__name__}: the kernel {kernel.formula} is not positive semidefinite on these rows.")
 
 
-# -- one process a pair ------------------------------------------------------------------------------------------------
+# -- one process per pair ----------------------------------------------------------------------------------------------
 
 
 def fit_pairs(model: Any, X: Array, codes: NDArray[Any], run: Run) -> Certificate:
@@ -319,7 +325,7 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
     M_ : array of shape (n, n)
         With the softmax, the factor of Σ Eᶜ.
     estimators_ : list of GaussianProcessClassifier
-        With one process a pair, those of (0, 1), (0, 2), …, (1, 2), …
+        With one process per pair, those of (0, 1), (0, 2), …, (1, 2), …
     n_iter_ : int
         Steps of all searches.
     log_marginal_likelihood_value_ : float

@@ -35,21 +35,17 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import expit, log_softmax, ndtr, softmax
 from scipy.stats import norm, qmc
 
-from ...core.estimator import never
-from ...core.threads import interruptible
+from ...core import Array, NDArray, interruptible, never
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record
 from ...risk.losses import LogisticLoss
 from ...solvers.problem import Evaluation, backtrack
 from .likelihood import mirror, stationarity
-
-Array = NDArray[np.float64]
 
 #: σ(x) ≈ Σ pₖ Φ(sₖ x) to eight digits: J. Monahan and L. Stefanski, in N. Balakrishnan (ed.), Handbook of the
 #: Logistic Distribution, 1992.

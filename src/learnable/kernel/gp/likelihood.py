@@ -28,19 +28,15 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk, dtrsm
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, NDArray, ParameterError, interruptible, interruptible_pass, one_thread_blas
 from ...core.jit import kernel as compiled
-from ...core.threads import interruptible, interruptible_pass, one_thread_blas
 from ...data.blocks import map_reduce
 from ...risk.kernels.base import Kernel
 from ...risk.kernels.tape import record
 from ...solvers.problem import Evaluation
-
-Array = NDArray[np.float64]
 
 WORST = 1e-2  #: relative gradient that rounding may leave of a nearly singular matrix
 _SMALL = 600  # rows up to which LAPACK factorises on one thread; more are cut into tiles for all

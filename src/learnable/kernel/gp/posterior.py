@@ -26,14 +26,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, qr
 from scipy.linalg.lapack import dtrtri
 from sklearn.base import clone
 
-from ...core.declare import Matches, Options, Rule
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.threads import interruptible, one_thread_blas
+from ...core import (
+    Array,
+    DataError,
+    Loadable,
+    Matches,
+    ModelFileError,
+    NDArray,
+    Options,
+    ParameterError,
+    Rule,
+    interruptible,
+    law,
+    one_thread_blas,
+)
 from ...data.blocks import map_reduce
 from ...data.door import is_external, read_features
 from ...data.sources import rowwise
@@ -45,8 +55,6 @@ from ...risk.kernels.spaces import RKHSFunction
 from ..rows import gauss_tile64
 from .likelihood import inverse_of_lower
 
-Array = NDArray[np.float64]
-
 #: What the parameter `mean` may be.
 MEAN: Rule = Options("zero", "constant", "linear") | Matches(
     lambda v: hasattr(v, "fit") and hasattr(v, "predict"), "a regressor"
@@ -55,7 +63,7 @@ _DEPENDENT = 1e-10  # a column that is the others up to this share is left out
 
 
 @dataclass(frozen=True)
-class Trend:
+class Trend(Loadable):
     """The functions h of a mean h(x)ᵀβ: a one, and some columns, centred and scaled.
 
     Attributes
@@ -93,16 +101,26 @@ class Trend:
             return one
         return np.hstack([one, (X[:, self.columns] - self.centre) / self.scale])
 
-    def _check_loaded(self) -> None:
-        whole = self.columns.ndim == 1 and self.columns.dtype.kind in "iu"
-        if not whole or not all(
-            a.shape == self.columns.shape and a.dtype.kind == "f" for a in (self.centre, self.scale)
-        ):
-            raise ModelFileError("a mean must have a centre and a scale for each of its columns")
-        if len(self.columns) and not (self.columns.min() >= 0 and self.columns.max() < self.n_columns):
-            raise ModelFileError("a mean sees columns that the points do not have")
-        if not (np.isfinite(self.centre).all() and (self.scale > 0.0).all() and np.isfinite(self.scale).all()):
-            raise ModelFileError("the centres of a mean must be finite, its scales positive")
+    _laws = (
+        law(
+            "a mean must have a centre and a scale for each of its columns",
+            lambda trend: (
+                trend.columns.ndim == 1
+                and trend.columns.dtype.kind in "iu"
+                and all(a.shape == trend.columns.shape and a.dtype.kind == "f" for a in (trend.centre, trend.scale))
+            ),
+        ),
+        law(
+            "a mean sees columns that the points do not have",
+            lambda trend: not trend.columns.size or 0 <= trend.columns.min() <= trend.columns.max() < trend.n_columns,
+        ),
+        law(
+            "the centres of a mean must be finite, its scales positive",
+            lambda trend: (
+                np.isfinite(trend.centre).all() and np.isfinite(trend.scale).all() and (trend.scale > 0.0).all()
+            ),
+        ),
+    )
 
 
 def trend_of(owner: str, mean: Any, X: Any) -> Trend:

@@ -16,15 +16,23 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpocon
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.declare import ArrayLike, Boolean, Number, optional, param, tags
-from ...core.errors import DataError
-from ...core.estimator import Certificate, Run
-from ...core.threads import one_thread_blas
+from ...core import (
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    Run,
+    one_thread_blas,
+    optional,
+    param,
+    tags,
+)
 from ...data.door import Table
 from ...data.sources import NamedScore
 from ...probability.normal import Normal
@@ -45,8 +53,6 @@ from .posterior import MEAN, Posterior, Trend, chosen_kernel, fitted_mean, preci
 from .search import Pace, log_bounds, maximise, share_of, warn_at_bounds
 from .sparse import fit_sparse
 from .structures import GaussianProcess, own_points, process_door
-
-Array = NDArray[np.float64]
 
 
 class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, RegressorMixin, GaussianProcess):

@@ -22,17 +22,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.errors import ParameterError
-from ...core.estimator import Progress, Run, never, no_progress
+from ...core import Array, NDArray, ParameterError, Progress, Run, never, no_progress
 from ...risk.kernels.base import Kernel
 from ...solvers.problem import Evaluation, Solution
 from ...solvers.smooth.quasi_newton import bounded_bfgs
 from .likelihood import Objective, Observations, small_blas
-
-Array = NDArray[np.float64]
 
 _FARTHEST = float(np.log(1e100))  # a hyperparameter beyond leaves no room for sums and squares
 _FEW_ROWS = 600  # no search on fewer rows comes before one on these
@@ -100,7 +96,7 @@ def _climb(
         with small_blas(len(rows)):
             rough = _climb(problem, data.some(rows), start, bounds, roughly, is_last=False)
         if stop() and not is_last:
-            return rough  # all rows are evaluated at the end, and nobody else asks for a value
+            return rough  # all rows are evaluated at the end; no other caller needs a value
         start = rough.x if np.isfinite(rough.value) else start
         few = data.some(rows[:: max(1, len(rows) // _FEW_ROWS)])
     start = np.clip(start, *bounds.T)
@@ -206,7 +202,7 @@ def random_starts(owner: str, kernel: Kernel, bounds: Array, count: int, random_
 
 
 def warn_at_bounds(kernel: Kernel) -> None:
-    """Warn, as scikit-learn does, of hyperparameters that a search left at a bound that somebody stated."""
+    """Warn, as scikit-learn does, of hyperparameters that a search left at a given bound."""
     for one in kernel._parameters():
         if isinstance(one.bounds, str) or not one.stated:
             continue

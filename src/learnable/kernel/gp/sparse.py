@@ -32,12 +32,10 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dtrmm
 
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import Array, Certificate, DataError, NDArray, ParameterError, Run
 from ...data.blocks import Block, Blocks, Part, map_reduce
 from ...risk.kernels.base import Gaussian, Kernel
 from ...risk.kernels.composed import Product, Scaled, Sum
@@ -49,8 +47,6 @@ from ..rows import gauss_tile64
 from .likelihood import WORST, Objective, Observations, multiply_rows, per_row, refuse_huge, small_blas, stationarity
 from .posterior import fitted_mean, noise_free, trend_of
 from .search import Pace, climb, log_bounds, share_of, warn_at_bounds
-
-Array = NDArray[np.float64]
 
 _SAMPLE = 4096  # rows among which inducing points are chosen
 # rows, and numbers in them, of a table elsewhere on which a search begins

@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.declare import (
+from ...core import (
     MAX_ITER,
     MAX_SECONDS,
     N_JOBS,
     RANDOM_STATE,
     TOLERANCE,
     Boolean,
+    DataError,
+    Estimator,
     Matches,
     Number,
     Options,
     optional,
     param,
 )
-from ...core.errors import DataError
-from ...core.estimator import Estimator
 from ...data.door import Table, check_two_classes, door, is_frame, read_target
 from ...risk.kernels.adopted import ForeignKernel, as_structures, is_foreign, is_matrix
 from ...risk.kernels.base import Kernel

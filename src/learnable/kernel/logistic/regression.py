@@ -33,19 +33,36 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lapack
-from scipy.special import entr, expit, log_expit, log_softmax, softmax
+from scipy.special import entr
 from sklearn.base import ClassifierMixin
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Number, fitted, param
-from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Certificate, Progress, Run, never, no_progress
-from ...core.threads import interruptible, one_thread_blas
+from ...core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    N_JOBS,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    NDArray,
+    Number,
+    Progress,
+    Run,
+    fitted,
+    interruptible,
+    law,
+    never,
+    no_progress,
+    one_thread_blas,
+    param,
+)
 from ...data.blocks import map_reduce
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
+from ...linear.logistic.regression import ScoreProbabilities
 from ...risk.classes import feasible_mix
 from ...risk.losses import SoftmaxLoss
 from ...risk.objective import relative_gap
@@ -60,8 +77,6 @@ from ..representer import (
     training_points,
 )
 from ..svm.base import FACTORED, dual_bounds
-
-Array = NDArray[np.float64]
 
 _MOST_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell
 _SHORT_PRODUCT = 5e8  # operations that take a fraction of a second: for these the clock is not asked
@@ -467,7 +482,7 @@ _SMALLEST_RANK = 60
 _SMALLEST_TOLERANCE = 1e-12
 
 
-class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
+class KernelLogisticRegression(ScoreProbabilities, NamedScore, ClassifierMixin, RepresenterModel):
     r"""Kernel logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, f(xᵢ) + b) + ½‖f‖², ℓ the (softmax) cross-entropy.
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Newton steps, each solved by conjugate gradients whose
@@ -552,7 +567,7 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         return Certificate("gap", found.gap, tolerance, found.gap, found.n_iter)
 
     def _keep_nothing(self, table: Table, points: Any) -> Certificate:
-        """Store f = 0 and b = 0: there was no time for the kernel's matrix, and nothing is known of the gap."""
+        """Store f = 0 and b = 0: there was no time for the kernel's matrix, so the gap is unknown."""
         n_classes = len(self.classes_)
         columns = () if n_classes == 2 else (n_classes,)
         self._keep(points, np.zeros((table.n_rows, *columns)), table)
@@ -573,19 +588,9 @@ class KernelLogisticRegression(NamedScore, ClassifierMixin, RepresenterModel):
         codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes, of shape (n_samples, n_classes)."""
-        z = self.decision_function(X)
-        return np.column_stack([expit(-z), expit(z)]) if z.ndim == 1 else np.asarray(softmax(z, axis=1))
-
-    @rowwise
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithms of the probabilities."""
-        z = self.decision_function(X)
-        return np.column_stack([log_expit(-z), log_expit(z)]) if z.ndim == 1 else np.asarray(log_softmax(z, axis=1))
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if len(self.intercept_) != refuse_other_classes(self):
-            raise ModelFileError("load: intercept_ must have one finite number for each score.")
+    _laws = (
+        law(
+            "intercept_ must have one finite number for each score",
+            lambda model: len(model.intercept_) == refuse_other_classes(model),
+        ),
+    )

@@ -34,15 +34,28 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, ArrayLike, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Run
-from ...core.threads import interruptible
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    TOLERANCE,
+    Array,
+    ArrayLike,
+    Certificate,
+    DataError,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    interruptible,
+    law,
+    optional,
+    param,
+)
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
@@ -58,8 +71,6 @@ from ..representer import (
     training_points,
 )
 from .systems import KernelSolution, solve_dense, solve_iteratively
-
-Array = NDArray[np.float64]
 
 PENALTY = Number(low=0.0, high=1e100)
 _RESIDUAL_ROUNDING = 1e-15  # of a residual, relative to the sum of the sizes of its terms
@@ -227,7 +238,7 @@ def alpha_per_target(owner: str, alpha: Any, n_targets: int) -> Array:
     alphas = np.asarray(alpha, dtype=np.float64).ravel()
     if len(alphas) not in (1, n_targets):
         raise ParameterError(
-            f"{owner}: alpha must be one number or one a target; got {len(alphas)} values for {n_targets} targets."
+            f"{owner}: alpha must be one number or one per target; got {len(alphas)} values for {n_targets} targets."
         )
     return np.asarray(np.broadcast_to(alphas, (n_targets,)))
 
@@ -436,9 +447,7 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
         codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        refuse_other_classes(self)
+    _laws = (law("dual_coef_ does not fit classes_", lambda model: refuse_other_classes(model) >= 1),)
 
 
 def signs_of(codes: NDArray[np.int64], n_classes: int) -> Array:

@@ -23,14 +23,26 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.declare import N_JOBS, ArrayLike, Boolean, Matches, Nothing, Number, Options, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.threads import interruptible, one_thread_blas
+from ...core import (
+    N_JOBS,
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    interruptible,
+    one_thread_blas,
+    param,
+)
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...linear.choosing import accepted, plain_splits
@@ -39,8 +51,6 @@ from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator
 from ..representer import RepresenterModel, finite_diagonal, kernel_of, memory_door, training_points
 from .systems import refine, solve_dense
-
-Array = NDArray[np.float64]
 
 _POSITIVE = Number(low=0.0, high=1e100, low_open=True)
 

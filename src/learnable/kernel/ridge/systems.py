@@ -22,15 +22,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, lapack
 
-from ...core.estimator import Progress, no_progress
-from ...core.threads import interruptible, one_thread_blas
+from ...core import Array, Progress, interruptible, no_progress, one_thread_blas
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..operators import Operator, OutOfTimeError, Woodbury, as_double, partial_cholesky
 
-Array = NDArray[np.float64]
 Apply = Callable[[Array], Array]
 Product = Callable[[Array, Callable[[], bool]], Array]  #: V ↦ KV that asks a function whether to stop
 

@@ -22,9 +22,23 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Boolean, Matches, Number, Options, fitted, param, tags
-from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Estimator, Progress, Run
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    TOLERANCE,
+    Boolean,
+    DataError,
+    Estimator,
+    Matches,
+    Number,
+    Options,
+    Progress,
+    Run,
+    fitted,
+    law,
+    param,
+    tags,
+)
 from ...data.door import (
     Table,
     Target,
@@ -414,21 +428,39 @@ class SupportVectorMachine(Estimator):
     def _coefficients(self) -> Array:
         return np.asarray(self._dual()[0])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "certificate_"):
-            return
-        shape = getattr(self, "shape_fit_", None)
-        support = self.support_
-        if not isinstance(shape, tuple) or len(shape) != 2 or not all(isinstance(k, int) and k > 0 for k in shape):
-            raise ModelFileError("load: shape_fit_ is not the shape of a table.")
-        if len(support) and not (support.min() >= 0 and support.max() < shape[0]):
-            raise ModelFileError("load: support_ names rows that the fit did not have.")
-        if {self.dual_coef_.dtype, self.intercept_.dtype} != {np.dtype(np.float64)} or support.dtype != np.int32:
-            raise ModelFileError("load: dual_coef_ and intercept_ must be float64, support_ int32.")
-        expected = (0, 0) if self._has_matrix() else (len(support), self.n_features_in_)
-        if self.support_vectors_.shape != expected:
-            raise ModelFileError(f"load: support_vectors_ must have shape {expected}.")
+    _laws = (
+        law(
+            "shape_fit_ is not the shape of a table",
+            lambda model: (
+                isinstance(model.shape_fit_, tuple)
+                and len(model.shape_fit_) == 2
+                and all(isinstance(size, int) and size > 0 for size in model.shape_fit_)
+            ),
+            "certificate_",
+        ),
+        law(
+            "support_ names rows that the fit did not have",
+            lambda model: (
+                not model.support_.size or 0 <= model.support_.min() <= model.support_.max() < model.shape_fit_[0]
+            ),
+            "certificate_",
+        ),
+        law(
+            "dual_coef_ and intercept_ must be float64, support_ int32",
+            lambda model: (
+                model.dual_coef_.dtype == model.intercept_.dtype == np.float64 and model.support_.dtype == np.int32
+            ),
+            "certificate_",
+        ),
+        law(
+            "support_vectors_ must have one row per support vector, and none with a given matrix",
+            lambda model: (
+                model.support_vectors_.shape
+                == ((0, 0) if model._has_matrix() else (len(model.support_), model.n_features_in_))
+            ),
+            "certificate_",
+        ),
+    )
 
 
 def _moments(X: Any) -> tuple[float, float]:

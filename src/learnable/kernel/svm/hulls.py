@@ -20,21 +20,27 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import nnls
 
-from ...core.declare import MAX_SECONDS, N_JOBS, TOLERANCE, Number, check_parameters
-from ...core.errors import DataError
-from ...core.estimator import Certificate, Run
-from ...core.threads import interruptible
+from ...core import (
+    MAX_SECONDS,
+    N_JOBS,
+    TOLERANCE,
+    Array,
+    Certificate,
+    DataError,
+    NDArray,
+    Number,
+    Run,
+    check_parameters,
+    interruptible,
+)
 from ...risk.kernels import Kernel, Linear, as_kernel
 from ...risk.kernels.base import read_points
 from ...solvers.conic.quadratic import quadratic_program
 from ...solvers.conic.smo import BoxProgram, Team
 from .base import solve_program
-
-Array = NDArray[np.float64]
 
 _TOUCHING: Final = 1e-12  # squared distance, relative to that of the rows from their mean, below which hulls touch
 _NEARLY: Final = 1e-3  # squared distance, so measured, below which they may touch
@@ -125,7 +131,7 @@ def nearest_points(
     classes = np.unique(labels)
     if len(labels) != X.shape[0] or len(classes) != 2:
         raise DataError(
-            f"nearest_points: y must have one label a row, of two classes; got {len(labels)} labels of "
+            f"nearest_points: y must have one label per row, of two classes; got {len(labels)} labels of "
             f"{len(classes)} classes for {X.shape[0]} rows."
         )
     k = as_kernel(kernel, gamma=gamma, degree=degree, coef0=coef0)

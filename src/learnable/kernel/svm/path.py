@@ -14,17 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import check_parameters
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Run
+from ...core import Array, DataError, NDArray, ParameterError, Run, check_parameters
 from ...data.door import Table
 from ...risk.losses import HingeLoss
 from ...solvers.conic.smo import Team
 from .svc import SVC, row_costs, solve_pair
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-12  # of a row's cost
 

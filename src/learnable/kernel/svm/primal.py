@@ -26,16 +26,12 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Progress, Run, no_progress
+from ...core import Array, DataError, ParameterError, Progress, Run, no_progress
 from ...risk.kernels import Kernel, Precomputed
 from ...risk.losses import HingeLoss
 from ...solvers.smooth.newton import factorised
 from .base import Fit
-
-Array = NDArray[np.float64]
 
 _WIDEST: Final = 0.5  # the first band
 _NARROWING: Final = 0.1  # factor on the band from one to the next, at least

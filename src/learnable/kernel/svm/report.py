@@ -38,15 +38,11 @@ from itertools import combinations
 from typing import Any, ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.errors import DataError
-from ...core.estimator import Run
+from ...core import Array, DataError, NDArray, Run
 from ...risk.losses import EpsilonInsensitiveLoss, HingeLoss
 from .svc import row_costs
-
-Array = NDArray[np.float64]
 
 CASES: Final = ("non-support", "margin", "bound")
 _AT_BOUND: Final = 1e-12  # share of its cost that a multiplier at its bound may lack

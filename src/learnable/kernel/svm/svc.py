@@ -46,9 +46,20 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import RANDOM_STATE, Boolean, Number, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import (
+    RANDOM_STATE,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    hook,
+    law,
+    param,
+)
 from ...data.door import Table, class_weights
 from ...data.sources import NamedScore, rowwise
 from ...linear.base import CLASS_WEIGHT
@@ -94,7 +105,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         CLASS_WEIGHT, "Factors of the costs of the classes' rows; 0 gives the rows of a class no say.", default=None
     )
     decision_function_shape: str = param(
-        Options("ovr", "ovo"), "Of more than two classes: one score a class, or one a pair.", default="ovr"
+        Options("ovr", "ovo"), "Of more than two classes: one score per class, or one per pair.", default="ovr"
     )
     break_ties: bool = param(
         Boolean(), 'Whether `predict` follows the scores of "ovr" instead of the votes.', default=False
@@ -153,9 +164,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         self.sigmoids_ = sigmoids
         return found, members
 
-    def _pair_solver(self, run: Run) -> PairSolver:
-        """Return who solves for a pair of classes."""
-        raise TypeError(f"{type(self).__name__} does not define _pair_solver")
+    _pair_solver = hook("(run) → PairSolver: Return the solver for a pair of classes.")
 
     def _folds_again(self, data: tuple[Any, Any, Any], pairs: list[tuple[Rows, Array, Array]]) -> Iterator[list[Any]]:
         """Yield the machines of the folds of each pair (rows, ±1, costs) as the fit made them; they are not stored."""
@@ -303,17 +312,29 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
             columns.append(c)
         return np.stack(columns, axis=1)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "certificate_"):
-            return
-        k = len(self.classes_)
-        if k < 2 or self.dual_coef_.shape[0] != k - 1 or self.intercept_.shape != (k * (k - 1) // 2,):
-            raise ModelFileError(f"load: dual_coef_ or intercept_ does not fit {k} classes.")
-        if self.sigmoids_.dtype != np.float64 or len(self.sigmoids_) not in (0, len(self.intercept_)):
-            raise ModelFileError(f"load: sigmoids_ does not fit {k} classes.")
-        if len(self.n_support_) != k or int(self.n_support_.sum()) != self.dual_coef_.shape[1]:
-            raise ModelFileError("load: n_support_ must count the columns of dual_coef_ that belong to each class.")
+    _laws = (
+        law(
+            "dual_coef_ or intercept_ does not fit classes_",
+            lambda model: (
+                model.dual_coef_.shape[0] == len(model.classes_) - 1 >= 1
+                and model.intercept_.shape == (len(model.classes_) * (len(model.classes_) - 1) // 2,)
+            ),
+            "certificate_",
+        ),
+        law(
+            "sigmoids_ does not fit classes_",
+            lambda model: model.sigmoids_.dtype == np.float64 and len(model.sigmoids_) in (0, len(model.intercept_)),
+            "certificate_",
+        ),
+        law(
+            "n_support_ must count the columns of dual_coef_ that belong to each class",
+            lambda model: (
+                len(model.n_support_) == len(model.classes_)
+                and int(model.n_support_.sum()) == model.dual_coef_.shape[1]
+            ),
+            "certificate_",
+        ),
+    )
 
 
 def class_factors(table: Table, class_weight: Any, owner: str) -> Array:
@@ -381,7 +402,7 @@ class SVC(PairwiseSVM):
         The scores without b as functions in the kernel's space.
     certificate_ : Certificate
         `stationarity`: the largest violation of a pair; `bound` is the relative duality gap of all pairs together, None
-        where nobody knows whether the kernel is positive semidefinite: "sigmoid", a function, a given matrix.
+        where the kernel is not known to be positive semidefinite: "sigmoid", a function, a given matrix.
 
     Examples
     --------

@@ -37,9 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 
-from ...core.declare import Boolean, Number, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import Boolean, Certificate, DataError, Number, ParameterError, Run, fitted, law, param
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...risk.losses import EpsilonInsensitiveLoss
@@ -68,14 +66,18 @@ class SingleMachine(SupportVectorMachine):
     def _score_rows(self, X: Any) -> Array:
         return (self._kernel_sums(self._read(X))[0] + self.intercept_)[:, 0]
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "certificate_"):
-            return
-        if self.dual_coef_.shape[0] != 1 or self.intercept_.shape != (1,):
-            raise ModelFileError("load: dual_coef_ and intercept_ must have one row.")
-        if not np.array_equal(self.n_support_, [self.dual_coef_.shape[1]]):
-            raise ModelFileError("load: n_support_ does not count the columns of dual_coef_.")
+    _laws = (
+        law(
+            "dual_coef_ and intercept_ must have one row",
+            lambda model: model.dual_coef_.shape[0] == 1 and model.intercept_.shape == (1,),
+            "certificate_",
+        ),
+        law(
+            "n_support_ does not count the columns of dual_coef_",
+            lambda model: np.array_equal(model.n_support_, [model.dual_coef_.shape[1]]),
+            "certificate_",
+        ),
+    )
 
 
 class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
@@ -325,11 +327,13 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         largest = float(np.abs(X.diagonal() if self._has_matrix() else kernel.diagonal(X)).max())
         return self._store_one(table, X, fit, 0.5 * total**2 * largest)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        offset: Any = getattr(self, "offset_", np.nan)
-        if hasattr(self, "certificate_") and not np.array_equal(offset, -self.intercept_[0]):
-            raise ModelFileError("load: offset_ must be the negative of intercept_.")
+    _laws = (
+        law(
+            "offset_ must be the negative of intercept_",
+            lambda model: np.array_equal(model.offset_, -model.intercept_[0]),
+            "certificate_",
+        ),
+    )
 
     @rowwise
     def decision_function(self, X: Any) -> Array:

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array
 from ...plots.axes import ACCENT, MUTED, Frame
 from ...plots.markup import Markup, tag
 from ...plots.optimization import COLOURS, contour_lines, pieces_within
 from ..drawing import HEIGHT, WIDTH, dots, progress
 from ..scene import Scene, Step
 from ..tables import as_floats, columns_of, take_numbers, thin
-
-Array = NDArray[np.float64]
 
 _GRID: Final = 61
 _LEVELS: Final = (0.02, 0.1, 0.3, 0.6, 0.9)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array
 from ...plots.optimization import COLOURS
 from ..drawing import cross, ellipse, plane, progress, quietly, regions, shares
 from ..scene import Scene, Step
 from ..tables import old_faithful, points, standardised
-
-Array = NDArray[np.float64]
 
 _MOST_STEPS = 60
 

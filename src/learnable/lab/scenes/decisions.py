@@ -6,17 +6,14 @@ import re
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import Array, DataError
 from ...plots.axes import Frame
 from ...plots.markup import Markup, tag
 from ...plots.optimization import COLOURS, legend_marks
 from ..drawing import HEIGHT, LEGEND, WIDTH, progress, quietly
 from ..scene import Scene, Step
 from ..tables import MOST_ROWS, as_floats, columns_of, take_numbers
-
-Array = NDArray[np.float64]
 
 # --------------------------------------------------------------------------------------------------------------------
 # Bandits.

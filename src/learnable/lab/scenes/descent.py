@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array
 from ...plots import path_plot
 from ..drawing import HEIGHT, WIDTH, progress, quietly
 from ..scene import Scene, Step
 from ..tables import labelled_points, standardised
-
-Array = NDArray[np.float64]
 
 #: Steps of gradient descent and of momentum: as long as they can be without leaving the valley of the built-in surface.
 _RATE = 0.04

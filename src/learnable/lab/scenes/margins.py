@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import ParameterError
+from ...core import Array, NDArray, ParameterError
 from ...plots.axes import MUTED, Frame
 from ...plots.markup import Markup, clean, compact, tag
 from ...plots.optimization import COLOURS, contour_lines
 from ..drawing import HEIGHT, WIDTH, plane, regions
 from ..scene import Scene, Step
 from ..tables import labelled_points, standardised
-
-Array = NDArray[np.float64]
 
 #: Places of a moving point: columns and rows of a lattice over the picture.
 _PLACES: Final = (7, 5)

@@ -7,16 +7,14 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...plots.axes import MUTED
 from ...plots.markup import Markup, isolated, svg, tag
 from ...plots.optimization import COLOURS, legend_marks
 from ..drawing import HEIGHT, WIDTH, classes, plane, progress, quietly, regions
 from ..scene import Scene, Step
 from ..tables import labelled_points, standardised
-
-Array = NDArray[np.float64]
 
 #: Iterations that are shown: each at first, then longer stretches.
 _SHOWN: Final = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50, 100, 200, 400)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array
 from ...plots import function_bands
 from ..drawing import progress, quietly
 from ..scene import Scene, Step
 from ..tables import points, standardised
-
-Array = NDArray[np.float64]
 
 _GRID: Final = 121
 _NOISE: Final = 0.15

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array
 from ...plots.axes import MUTED, Frame
 from ...plots.markup import Markup
 from ...plots.optimization import COLOURS, legend_marks
 from ..drawing import HEIGHT, LEGEND, WIDTH, dots, quietly
 from ..scene import Scene, Step
 from ..tables import MOST_ROWS, as_floats, columns_of, earthquakes, take_numbers
-
-Array = NDArray[np.float64]
 
 _LONGEST_LEGEND: Final = 14
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import Array, DataError, NDArray
 from ...plots import coefficient_paths
 from ..drawing import level_bars
 from ..scene import Scene, Step
 from ..tables import as_floats, columns_of, standardised, take_numbers, thin
-
-Array = NDArray[np.float64]
 
 _MOST_COLUMNS: Final = 16
 #: Smallest penalty of the path, relative to the one that sets every coefficient to zero.

@@ -6,8 +6,8 @@ import re
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...plots.axes import Frame
 from ...plots.markup import Markup, compact, tag
 from ...plots.optimization import COLOURS, legend_marks
@@ -15,7 +15,6 @@ from ..drawing import classes, plane, progress, regions
 from ..scene import Scene, Step
 from ..tables import labelled_points
 
-Array = NDArray[np.float64]
 Labels = NDArray[Any]
 
 _HEAD: Final = re.compile(r'(<svg[^>]*?)viewBox="0 0 ([\d.]+) ([\d.]+)"([^>]*>)')

@@ -22,13 +22,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.special import gammaln
 
-from ...core.threads import interruptible, one_thread_blas
-
-Array = NDArray[np.float64]
+from ...core import Array, interruptible, one_thread_blas
 
 #: ρ is sought between these multiples of the largest eigenvalue.
 LEAST = 1e-12

@@ -27,29 +27,37 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import TOLERANCE, Boolean, Number, Options, check_parameters, fitted, param
-from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Certificate, Run
-from ...core.threads import interruptible, one_thread_blas
+from ...core import (
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    Run,
+    check_parameters,
+    fitted,
+    interruptible,
+    law,
+    one_thread_blas,
+    param,
+)
 from ...data.blocks import Scan, whole_checksum
 from ...data.door import Table, door, read_features, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.sources import NamedScore, rowwise
-from ...probability.gamma import InverseGamma
-from ...probability.multivariate_normal import MultivariateNormal
-from ...probability.multivariate_t import MultivariateStudentT
-from ...probability.normal import Normal
-from ...probability.student_t import StudentT
+from ...probability import InverseGamma, MultivariateNormal, MultivariateStudentT, Normal, StudentT
 from ...solvers.systems.least_squares import dense_rows, least_squares
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, centred_moments, relative_residual, residual_sums
 from ...solvers.systems.orthogonal import eliminate_intercept, weighted_mean
 from ..base import LinearModel
 from .evidence import Problem, RowMoments, maximise, merge, problem_of, spectral, stationarity, thin
 
-Array = NDArray[np.float64]
+#: Numbers of a posterior that must be positive; the last two belong to unknown noise.
+_SCALES = ("weight_sum_", "alpha_", "lambda_", "ratio_", "shape_", "rate_")
 
 
 class LinearPosterior(LinearModel):
@@ -217,20 +225,22 @@ class LinearPosterior(LinearModel):
         X = read_features(self, X)
         return np.asarray((X @ coef.T).T + level[:, None])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "coef_"):
-            return
-        if len(self.eigenvalues_) > self.n_features_in_ or (self.eigenvalues_ <= 0).any():
-            raise ModelFileError("load: eigenvalues_ must be positive, at most one a feature.")
-        names = ["weight_sum_", "alpha_", "lambda_", "ratio_"]
-        names += ["shape_", "rate_"] if self.noise == "unknown" else []
-        for name in names:
-            value = getattr(self, name, None)
-            if not isinstance(value, float) or not 0.0 < value < math.inf:
-                raise ModelFileError(f"load: {name} must be a positive number.")
-        if not isinstance(getattr(self, "n_rows_", None), int):
-            raise ModelFileError("load: n_rows_ must be an integer.")
+    _laws = (
+        law(
+            "eigenvalues_ must be positive, at most one per feature",
+            lambda model: len(model.eigenvalues_) <= model.n_features_in_ and (model.eigenvalues_ > 0).all(),
+            "coef_",
+        ),
+        law(
+            "weight_sum_, alpha_, lambda_, ratio_, and with unknown noise shape_ and rate_, must be positive numbers",
+            lambda model: all(
+                isinstance(value := getattr(model, name), float) and 0.0 < value < math.inf
+                for name in _SCALES[: None if model.noise == "unknown" else 4]
+            ),
+            "coef_",
+        ),
+        law("n_rows_ must be an integer", lambda model: isinstance(model.n_rows_, int), "coef_"),
+    )
 
 
 _POSITIVE = Number(low=0.0, low_open=True, high=1e100)

@@ -17,16 +17,25 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ...core.declare import Boolean, Declared, Matches, check_parameters, fitted, optional, param
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core import (
+    Array,
+    Boolean,
+    DataError,
+    Declared,
+    Matches,
+    ModelFileError,
+    NDArray,
+    ParameterError,
+    check_parameters,
+    fitted,
+    optional,
+    param,
+)
 from ...data.door import read_features
-
-Array = NDArray[np.float64]
 
 #: The functions that have a name, of one column; what is not finite is refused.
 FUNCTIONS: Final[dict[str, Callable[[Array], Array]]] = {
@@ -262,7 +271,7 @@ class BasisExpansion(TransformerMixin, Declared):
         Returns
         -------
         array of str objects
-            One name a feature.
+            One name per feature.
         """
         check_is_fitted(self)
         columns = _check_feature_names_in(self, input_features)

@@ -19,8 +19,21 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from ...core.declare import FLOATS, Boolean, Declared, Matches, Number, Options, check_parameters, fitted, param, tags
-from ...core.errors import DataError, ModelFileError, ParameterError
+from ...core import (
+    FLOATS,
+    Boolean,
+    DataError,
+    Declared,
+    Matches,
+    ModelFileError,
+    Number,
+    Options,
+    ParameterError,
+    check_parameters,
+    fitted,
+    param,
+    tags,
+)
 from ...core.jit import kernel
 from ...data.door import read_features
 
@@ -216,7 +229,7 @@ class PolynomialFeatures(TransformerMixin, Declared):
         Returns
         -------
         array of str objects
-            One name a column.
+            One name per column.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)

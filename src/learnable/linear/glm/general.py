@@ -27,8 +27,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...core.certificate import Certificate
 from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import DataError, ModelFileError, ParameterError, SeparableDataError
+from ...core.errors import DataError, ParameterError, SeparableDataError
 from ...core.estimator import Run
+from ...core.loaded import law
 from ...data.blocks import map_reduce
 from ...data.door import Table, door
 from ...data.sources import NamedScore, rowwise
@@ -261,14 +262,18 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         free = [columns[j] for j in self.free_columns_]
         return ["(intercept)", *free] if self.fit_intercept else free
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "coef_"):
-            return
-        if self.free_columns_.max(initial=-1) >= self.n_features_in_ or self.offset_column_ >= self.n_features_in_:
-            raise ModelFileError("load: free_columns_ or offset_column_ name a column that the model does not have.")
-        if len(self.information_factor_) != len(self.free_columns_) + int(self.fit_intercept):
-            raise ModelFileError("load: information_factor_ must have one row per estimated coefficient.")
+    _laws = (
+        law(
+            "free_columns_ or offset_column_ name a column that the model does not have",
+            lambda model: max(model.free_columns_.max(initial=-1), int(model.offset_column_)) < model.n_features_in_,
+            "coef_",
+        ),
+        law(
+            "information_factor_ must have one row per estimated coefficient",
+            lambda model: len(model.information_factor_) == len(model.free_columns_) + int(model.fit_intercept),
+            "coef_",
+        ),
+    )
 
     def _refuse_separated(self, problem: _Likelihood, found: Solution) -> None:
         """Raise SeparableDataError if the likelihood grows for ever along a direction."""

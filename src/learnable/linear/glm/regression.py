@@ -21,15 +21,25 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import xlogy
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, TOLERANCE, Number, Options, fitted, param, tags
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...data.blocks import Blocks, map_reduce
-from ...data.door import Table, door
+from ...core import (
+    MAX_ITER,
+    TOLERANCE,
+    Array,
+    Certificate,
+    DataError,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    hook,
+    param,
+    tags,
+)
+from ...data import Blocks, Table, door, map_reduce
 from ...data.sources import named_columns, rowwise
 from ...risk.deviance import DevianceRisk, TargetSums, target_sums
 from ...risk.losses import DevianceLoss
@@ -38,8 +48,6 @@ from ...solvers.problem import Solution
 from ...solvers.smooth.newton import newton
 from ...solvers.smooth.shapes import solve
 from ..base import DEFAULT_TOLERANCE, GRADIENT_MARGIN, IterativeModel, LikelihoodModel, is_explicit
-
-Array = NDArray[np.float64]
 
 _SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg")
 _LARGEST_SQUARE = 1e200  # mean square of a column, beyond which products overflow
@@ -86,9 +94,9 @@ class DevianceRegressor(LikelihoodModel, RegressorMixin, IterativeModel):
     _remedy = "raise max_iter or max_seconds, raise alpha, or standardise the columns of X"
     _tags = tags(positive_target=lambda model: model._family()[0] > 0)
 
-    def _family(self) -> tuple[float, bool]:
-        """Return the power p of the variance function, and whether the link is the logarithm."""
-        raise TypeError(f"{type(self).__name__} does not define _family")
+    _family = hook(
+        "() → tuple[float, bool]: Return the power p of the variance function, and whether the link is the logarithm."
+    )
 
     @property
     def log_link(self) -> bool:

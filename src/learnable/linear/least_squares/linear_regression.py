@@ -20,13 +20,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular, svdvals
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.declare import TOLERANCE, Boolean, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import TOLERANCE, Array, Boolean, Certificate, DataError, Options, ParameterError, Run, fitted, law, param
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...probability.student_t import StudentT
@@ -34,8 +31,6 @@ from ...solvers.systems.least_squares import least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE
 from ..base import LeastSquaresModel
 from ..descent import SOLVERS as DESCENT
-
-Array = NDArray[np.float64]
 
 
 class LinearRegression(LeastSquaresModel):
@@ -199,23 +194,36 @@ class LinearRegression(LeastSquaresModel):
             )
         return np.asarray(solve_triangular(factor, np.eye(len(factor)), check_finite=False))
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "coef_"):
-            return
-        for name in ("df_resid_", "n_rows_", *(["rank_"] if hasattr(self, "gram_factor_") else [])):
-            if not isinstance(getattr(self, name, None), int):
-                raise ModelFileError(f"load: {name} must be an integer.")
-        if not hasattr(self, "gram_factor_") and self.df_resid_ != 0:
-            raise ModelFileError("load: a fit that knows its degrees of freedom has gram_factor_; this file has not.")
-        d = self.n_features_in_
-        k = 1 if self.coef_.ndim == 1 else len(self.coef_)
-        if len(self.residual_norm_) != k:
-            raise ModelFileError(f"load: residual_norm_ must have one number for each of {k} targets.")
-        if hasattr(self, "gram_factor_") and self.rank_ == d and len(self.gram_factor_) != d:
-            raise ModelFileError(f"load: gram_factor_ must have {d} rows.")
-        if not isinstance(getattr(self, "weight_sum_", None), float) or not self.weight_sum_ > 0:
-            raise ModelFileError("load: weight_sum_ must be a positive number.")
+    _laws = (
+        law(
+            "df_resid_, n_rows_ and rank_ must be integers",
+            lambda model: all(
+                isinstance(getattr(model, name), int)
+                for name in ("df_resid_", "n_rows_", *(["rank_"] if hasattr(model, "gram_factor_") else []))
+            ),
+            "coef_",
+        ),
+        law(
+            "a fit that knows its degrees of freedom has gram_factor_; this file has not",
+            lambda model: hasattr(model, "gram_factor_") or model.df_resid_ == 0,
+            "coef_",
+        ),
+        law(
+            "residual_norm_ must have one number for each target",
+            lambda model: len(model.residual_norm_) == (1 if model.coef_.ndim == 1 else len(model.coef_)),
+            "coef_",
+        ),
+        law(
+            "gram_factor_ must have one row per column",
+            lambda model: model.rank_ != model.n_features_in_ or len(model.gram_factor_) == model.n_features_in_,
+            "gram_factor_",
+        ),
+        law(
+            "weight_sum_ must be a positive number",
+            lambda model: isinstance(model.weight_sum_, float) and model.weight_sum_ > 0,
+            "coef_",
+        ),
+    )
 
 
 @dataclass(frozen=True)

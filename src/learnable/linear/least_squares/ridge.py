@@ -23,21 +23,28 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import TOLERANCE, ArrayLike, Boolean, Number, Options, fitted, param
-from ...core.errors import ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.threads import interruptible, one_thread_blas
-from ...data.blocks import Blocks, Part
-from ...data.door import Table, door
+from ...core import (
+    TOLERANCE,
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    interruptible,
+    one_thread_blas,
+    param,
+)
+from ...data import Blocks, Part, Table, door
 from ...solvers.systems.least_squares import compressed_fit, dense_rows, least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ...solvers.systems.orthogonal import LinearFit, orthogonal_fit, weighted_mean
 from ..base import LeastSquaresModel, is_single, round_linear
 from ..descent import SOLVERS as DESCENT
-
-Array = NDArray[np.float64]
 
 ENORMOUS = 1e300  # a scaled penalty beyond this is as good as infinite
 

@@ -17,14 +17,26 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 
-from ...core.certificate import Certificate
-from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Run
+from ...core import (
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    param,
+)
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, class_weights, door
 from ...data.sources import rowwise
@@ -32,8 +44,6 @@ from ..base import LinearClassifierModel
 from ..choosing import ChoosingModel
 from .ridge import Ridge
 from .ridge_cv import RidgeCV
-
-Array = NDArray[np.float64]
 
 _PENALTY = Number(low=0.0)
 
@@ -224,10 +234,13 @@ class RidgeClassifierCV(ChoosingModel, LabelRidge):
             self.cv_results_ = self.cv_results_[:, None, :]
         return certificate
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "criterion_path_") and self.criterion_path_.shape != (np.size(self.alphas),):
-            raise ModelFileError("load: criterion_path_ must have one score per candidate.")
+    _laws = (
+        law(
+            "criterion_path_ must have one score per candidate",
+            lambda model: model.criterion_path_.shape == (np.size(model.alphas),),
+            "criterion_path_",
+        ),
+    )
 
 
 class _LabelRidgeCV(RidgeCV):

@@ -25,15 +25,26 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...core.threads import interruptible, one_thread_blas
-from ...data.blocks import Block, map_reduce
-from ...data.door import Table, door
+from ...core import (
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    interruptible,
+    one_thread_blas,
+    param,
+)
+from ...data import Block, Table, door, map_reduce
 from ...data.sources import NamedScore
 from ...meta.binary import is_routing
 from ...solvers.systems.least_squares import compress, compressed_fit, dense_rows, gram_fit, least_squares
@@ -52,8 +63,6 @@ from ...solvers.systems.orthogonal import LinearFit
 from ..base import LinearRegressorModel
 from ..choosing import ChoosingModel, Metadata, accepted, bounds_of_folds
 from .ridge import ENORMOUS, Ridge, RidgeSpectrum, extreme_exponent, ridge_spectrum
-
-Array = NDArray[np.float64]
 
 _PENALTY = Number(low=0.0)
 _SVD_OF_SPARSE = (

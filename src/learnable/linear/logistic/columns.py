@@ -20,9 +20,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
+from ...core import Array, NDArray, Progress, no_progress
 from ...core.jit import kernel
 from ...data.blocks import unsigned
 from ...risk.classes import ClassSums, Penalties, logistic_point, penalised_gap, softmax_rows
@@ -30,7 +29,6 @@ from ...solvers.composite._kernels import shrunk, sparse_products_with
 from ...solvers.composite.coordinate import anderson_weights
 from ...solvers.problem import backtrack
 
-Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 
 

@@ -25,12 +25,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit, log_expit, log_softmax, softmax
 
-from ...core.declare import RANDOM_STATE, TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import DataError, ParameterError, SeparableDataError
-from ...core.estimator import Certificate, Run, unobserved
+from ...core import (
+    RANDOM_STATE,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    SeparableDataError,
+    fitted,
+    param,
+    unobserved,
+)
 from ...data.blocks import Blocks, Part
 from ...data.door import LARGEST_ENTRY, TOO_LARGE, Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
@@ -52,12 +66,26 @@ from ..base import (
 from .separation import is_separable
 from .sparse import Composite, is_tall, proven, solve_sparse
 
-Array = NDArray[np.float64]
-
 SOLVERS = ("auto", "lbfgs", "newton-cholesky", "newton-cg", "sag", "saga", *descent.SOLVERS)
 
 
-class LogisticRegression(LikelihoodModel, LinearClassifierModel):
+class ScoreProbabilities:
+    """Probabilities that are the (softmax) likelihood of a classifier's scores."""
+
+    @rowwise
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class, in the order of `classes_`."""
+        z = self.decision_function(X)  # type: ignore[attr-defined]
+        return np.column_stack([expit(-z), expit(z)]) if z.ndim == 1 else np.asarray(softmax(z, axis=1))
+
+    @rowwise
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of `predict_proba`, accurate where a probability underflows."""
+        z = self.decision_function(X)  # type: ignore[attr-defined]
+        return np.column_stack([log_expit(-z), log_expit(z)]) if z.ndim == 1 else np.asarray(log_softmax(z, axis=1))
+
+
+class LogisticRegression(ScoreProbabilities, LikelihoodModel, LinearClassifierModel):
     r"""Logistic regression: minimise C Σᵢ sᵢ ℓ(yᵢ, b + Wxᵢ) + ½‖W‖², ℓ the (softmax) cross-entropy.
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖W‖², λ = 1/(nC). Time O(nd² + iterations·nd) for n ≫ d; memory O(nK + (Kd)²)
@@ -296,22 +324,6 @@ class LogisticRegression(LikelihoodModel, LinearClassifierModel):
             return None
         intercept = previous.intercept_ + previous.coef_ @ problem.sums.centre
         return np.column_stack([intercept if self.fit_intercept else 0 * intercept, previous.coef_]).ravel()
-
-    @rowwise
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class, in the order of `classes_`."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        return np.asarray(softmax(scores, axis=1))
-
-    @rowwise
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of `predict_proba`, accurate where a probability underflows."""
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        return np.asarray(log_softmax(scores, axis=1))
 
 
 def _gap_of_cut_fit(problem: ClassRisk, solution: Solution) -> float:

@@ -16,23 +16,33 @@ import zlib
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metadata_routing import UNUSED, process_routing
 
-from ...core.certificate import Certificate
-from ...core.declare import ArrayLike, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import LearnableError, ModelFileError, ParameterError
-from ...core.estimator import Run
-from ...core.threads import resolve_n_jobs
+from ...core import (
+    Array,
+    ArrayLike,
+    Boolean,
+    Certificate,
+    LearnableError,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    param,
+    resolve_n_jobs,
+)
 from ...data.blocks import Blocks, Part, map_reduce
 from ...data.door import Table, class_weights, refuse_extreme_sizes
 from ...data.sources import named_columns
 from ...meta.binary import is_routing
 from ..choosing import ChoosingModel, Fold, Metadata, Shares, accepted
 from .regression import SOLVERS, LogisticRegression, StatedPenalty
-
-Array = NDArray[np.float64]
 
 _INVERSE_STRENGTH = Number(low=1e-100, high=1e100) | Matches(lambda v: v == np.inf, "infinity")
 _SHARE = Number(low=0.0, high=1.0)
@@ -128,7 +138,7 @@ class LogisticRegressionCV(ChoosingModel, LogisticRegression):
     l1_ratio = 0.0
     warm_start = False
     _scores_by_scorer = True
-    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}  # the scorer asks for it, or nobody
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}  # only the scorer may ask for it
 
     def _get_scorer(self) -> Any:
         from sklearn.metrics import get_scorer
@@ -306,14 +316,15 @@ class LogisticRegressionCV(ChoosingModel, LogisticRegression):
                 stacklevel=6,
             )
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "scores_"):
-            return
-        if len({np.shape(part) for part in _parts(self.scores_)}) != 1:
-            raise ModelFileError("load: scores_ must have arrays of one shape.")
-        if len({np.shape(part) for part in _parts(self.coefs_paths_)}) != 1:
-            raise ModelFileError("load: coefs_paths_ must have arrays of one shape.")
+    _laws = (
+        law(
+            "scores_ and coefs_paths_ must have arrays of one shape",
+            lambda model: all(
+                len({np.shape(part) for part in _parts(record)}) == 1 for record in (model.scores_, model.coefs_paths_)
+            ),
+            "scores_",
+        ),
+    )
 
 
 class Settings(NamedTuple):

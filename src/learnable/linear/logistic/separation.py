@@ -24,19 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 from scipy.optimize import linprog
 from scipy.special import softmax
 
+from ...core import Array, NDArray
 from ...data.blocks import Block, map_reduce
 from ...risk.classes import ClassRisk
 from ...risk.objective import add_sums
 from ...solvers.problem import Solution
 from ...solvers.systems.least_squares import dense_rows
 from ...solvers.systems.normal_equations import conjugate_gradient
-
-Array = NDArray[np.float64]
 
 _LARGEST_PROGRAM = 2e6  # entries
 _LONGEST_PROGRAM = 20.0  # seconds

@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import softmax
 
-from ...core.estimator import Progress, no_progress
-from ...core.threads import one_thread_blas
+from ...core import Array, NDArray, Progress, no_progress, one_thread_blas
 from ...data.blocks import Block, Blocks, Part, map_reduce
 from ...risk.classes import ClassRisk, ClassSums, Penalties
 from ...risk.objective import relative_gap
@@ -32,8 +30,6 @@ from ...solvers.composite.proximal_newton import CompositePoint, proximal_newton
 from ...solvers.problem import Evaluation
 from .columns import BinaryModel, Columns, SoftmaxModel, column_newton, recentre_rows
 from .tall import tall_newton
-
-Array = NDArray[np.float64]
 
 # columns of the first working set, at least, and as a share of all
 _FIRST = 50

@@ -17,9 +17,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
+from ...core import Array, NDArray, Progress, no_progress
 from ...core.jit import kernel
 from ...data.blocks import map_reduce
 from ...risk.classes import ClassRisk
@@ -27,7 +26,6 @@ from ...solvers.composite.designs import run_on, slices
 from ...solvers.problem import Evaluation, backtrack
 from .columns import logistic_rows
 
-Array = NDArray[np.float64]
 Columns = NDArray[np.intp]
 
 _TILE = 4096  # rows of a tile whose scores stay in the cache

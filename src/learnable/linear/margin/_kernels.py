@@ -9,11 +9,10 @@ from __future__ import annotations
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import kernel
 
-Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 Order = NDArray[np.int64]
 Mask = NDArray[np.uint8]

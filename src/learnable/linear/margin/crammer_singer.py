@@ -32,11 +32,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, never, no_progress
+from ...core import Array, NDArray, Progress, interruptible, never, no_progress, one_thread_blas
 from ...core.jit import kernel
-from ...core.threads import interruptible, one_thread_blas
 from ...data.blocks import Blocks, Part
 from ...solvers.problem import backtrack
 from ...solvers.systems.normal_equations import conjugate_gradient
@@ -44,8 +42,6 @@ from .dual_descent import as_rows, pieces
 from .interior_point import joint_interior_point
 from .problem import DualPair, JointTask, better, joint_task
 from .solvers import MarginFit, Settings, fit_margin
-
-Array = NDArray[np.float64]
 
 _MOST_INTERIOR = 1500  # unknowns, K(1 + d), for which the interior-point method forms its matrix
 _MOST_STEPS = 200  # of it
@@ -102,7 +98,7 @@ def _solve_in_row_space(task: JointTask, limits: dict[str, object]) -> DualPair:
 
 
 _FIRST_PASSES = 6  # before anybody knows which variables will be at a bound
-_PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that was in vain
+_PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that did not help
 _EVERYBODY = 4  # every so many passes visit all rows
 _STEPS = 30  # of conjugate gradients
 _RESIDUAL = 0.03  # relative residual at which conjugate gradients stop

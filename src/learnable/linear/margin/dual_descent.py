@@ -35,10 +35,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, never, no_progress
-from ...core.threads import one_thread_blas
+from ...core import Array, NDArray, Progress, never, no_progress, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...solvers.problem import backtrack
 from ...solvers.smooth.newton import factorised
@@ -46,13 +44,11 @@ from ...solvers.systems.normal_equations import conjugate_gradient
 from ._kernels import dual_pass_dense, dual_pass_sparse, subgradient_pass
 from .problem import DualPair, MarginTask, better
 
-Array = NDArray[np.float64]
-
 _CHUNK_ENTRIES = 2**23  # entries of X between two looks at the clock
 _FIRST_SPREAD = 0.1  # of the projected slopes, in units of the targets, at which the set-aside come back
 _FINER = 0.25  # factor on the accuracy of the working set after a pass over all rows
 _FIRST_PASSES = 10  # before anybody knows which variables will be at a bound
-_PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that was in vain
+_PASSES = 3  # between two rounds of conjugate gradients, and twice as many after each that did not help
 
 
 @one_thread_blas()  # sums of products and short vectors: BLAS's own threads would only wait
@@ -97,7 +93,7 @@ def dual_descent(
         active = order[kept]
         settled = most - least <= accuracy
         complete = settled and len(order) == len(everybody)
-        if settled:  # everybody comes back; if they were all here, the next round asks for more
+        if settled:  # all rows come back; if all were active, the next round asks for more
             active = everybody
             bounds = (-np.inf, np.inf)
             accuracy *= _FINER if complete else 1.0

@@ -35,17 +35,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, StopFlag, never, no_progress
-from ...core.threads import one_thread_blas
+from ...core import Array, Progress, StopFlag, never, no_progress, one_thread_blas
 from ...data.blocks import Block, map_reduce
 from ...solvers.conic.interior_point import CentralPath, mehrotra_step
 from ...solvers.smooth.newton import factorised
 from ...solvers.systems.moments import add_in_place
 from .problem import DualPair, JointTask, MarginTask, better
-
-Array = NDArray[np.float64]
 
 _MOST_FREE = 1500  # rows on the margin for which the exact vertex is tried
 _CHEAP = 2e8  # operations of a step, up to which steps are taken until the vertex is known
@@ -329,7 +325,7 @@ def _curvature(task: JointTask, D: Array, stop: Callable[[], bool] = never) -> A
     root = D / np.sqrt(total)[:, None]
     tile = max(1, _TILE // (K * p))
     flag = StopFlag()
-    caller = threading.get_ident()  # who alone asks: callbacks are not for several threads
+    caller = threading.get_ident()  # only this thread calls the callbacks
 
     def statistic(block: Block) -> Array:
         rows = np.flatnonzero(kept[block.start : block.start + block.X.shape[0]])

@@ -20,31 +20,34 @@ from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER as MOST_PASSES
-from ...core.declare import (
+from ...core import MAX_ITER as MOST_PASSES
+from ...core import (
     N_JOBS,
     RANDOM_STATE,
+    Array,
     Boolean,
+    Certificate,
+    DataError,
     Matches,
+    NDArray,
     Nothing,
     Number,
     Options,
+    ParameterError,
+    Progress,
+    Run,
     check_parameters,
     fitted,
+    no_progress,
     param,
 )
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...core.jit import kernel
 from ...data.blocks import Block, map_reduce, unsigned
 from ...data.door import Table, class_weights, door, read_features, read_weight, refuse_extreme_sizes
 from ..base import LinearClassifierModel
 from .dual_descent import pieces
 from .svm import random_order_of
-
-Array = NDArray[np.float64]
 
 
 @kernel

@@ -15,7 +15,7 @@ Crammer and Singer's joint problem of all classes, its dual, and the gap between
 
     D(α) = −½ ‖U(α)‖² − Σᵢ Σ_{k≠yᵢ} αᵢₖ,     U(α) = Σᵢ (bias, xᵢ) ⊗ αᵢ,     Σₖ αᵢₖ = 0,   αᵢₖ ≤ cᵢ 1[k = yᵢ]
 
-One simplex a row, and no constraint ties the rows together, so that every α is soon made feasible.
+One simplex per row, and no constraint ties the rows together, so that every α is soon made feasible.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...data.blocks import Block, Blocks, map_reduce, unsigned
 from ...risk.objective import relative_gap
 from ...risk.shortfall import weighted_gram
 from ...solvers.systems.moments import add_in_place
 from ._kernels import back_project_rows, project_rows, row_squares
-
-Array = NDArray[np.float64]
 
 
 class DualPair(NamedTuple):

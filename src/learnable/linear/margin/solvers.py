@@ -32,11 +32,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
-from ...core.estimator import Progress, no_progress
-from ...core.threads import interruptible, one_thread_blas
+from ...core import Array, DataError, NDArray, Progress, interruptible, no_progress, one_thread_blas
 from ...data.blocks import Blocks, Part, unsigned
 from ...risk.losses import SquaredHingeLoss
 from ...risk.objective import relative_gap
@@ -52,8 +49,6 @@ from ._kernels import lasso_hinge_pass
 from .dual_descent import dual_descent, subgradient_descent
 from .interior_point import interior_point
 from .problem import DualPair, MarginTask, better
-
-Array = NDArray[np.float64]
 
 MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 32  # of the thinned problem
@@ -258,7 +253,7 @@ _WHOLE = 200  # columns up to which no working set is needed
 _FIRST = 100  # columns of the first working set
 _MOST_GRAM = 2000  # columns for which a matrix is formed
 _MOST_ROUNDS = 60  # rounds of working sets: a guard against a cycle that rounding might make
-_THIN = 16  # rows a column of a thinned problem
+_THIN = 16  # rows per column of a thinned problem
 _STEEPEST = 1e-6  # share of the largest slope within which rounding may decide which is the largest
 _CHUNK = 2**20  # numbers that are widened to extended precision at a time
 _FIRST_PASSES = 100  # over sparse columns, before matrices are formed

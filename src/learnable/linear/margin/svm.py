@@ -28,12 +28,24 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Number, Options, fitted, param
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import (
+    MAX_ITER,
+    RANDOM_STATE,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    NDArray,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    param,
+)
 from ...data.door import Table, class_weights, door, read_features, refuse_extreme_sizes, refuse_tiny_sizes
 from ...data.sources import NamedScore
 from ...risk.shortfall import Target
@@ -41,8 +53,6 @@ from ...solvers.lab.first_order import generator_of
 from ..base import IterativeModel, LinearClassifierModel, LinearRegressorModel, weighted_blocks
 from .crammer_singer import fit_crammer_singer
 from .solvers import SOLVERS, MarginFit, Settings, fit_l1, fit_margin
-
-Array = NDArray[np.float64]
 
 
 class KKTReport(NamedTuple):

@@ -28,14 +28,26 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.declare import MAX_ITER, RANDOM_STATE, TOLERANCE, Boolean, Matches, Number, Options, fitted, param, tags
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Run
-from ...data.blocks import Blocks
-from ...data.door import Table, door
+from ...core import (
+    MAX_ITER,
+    RANDOM_STATE,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    param,
+    tags,
+)
+from ...data import Blocks, Table, door
 from ...data.sources import NamedScore
 from ...solvers.composite.coordinate import FLOOR, Gap, Penalty, penalised_gap
 from ...solvers.composite.working_set import Design, SparseFit, WorkingSet, design_of
@@ -43,8 +55,6 @@ from ...solvers.systems.least_squares import least_squares, nonnegative_fit
 from ...solvers.systems.moments import CLOSED_FORM_TOLERANCE, SINGLE_TOLERANCE
 from ...solvers.systems.orthogonal import LinearFit
 from ..base import FINEST_CLAIM, SUM_ROUNDING, LinearRegressorModel, in_single, is_single, long_rows, round_linear
-
-Array = NDArray[np.float64]
 
 PRECOMPUTE = Boolean() | Options("auto") | Matches(lambda v: hasattr(v, "__array__"), "a Gram matrix")
 _POLISH = 100  # epochs
@@ -362,7 +372,7 @@ class MultiTaskElasticNet(MultiOutputMixin, SparseRegressor):
     def _fit(self, table: Table, run: Run) -> Certificate:
         if not table.y_shape:
             name = type(self).__name__
-            raise DataError(f"{name}: y must have two dimensions, one column a task; use {name[9:]} for one target.")
+            raise DataError(f"{name}: y must have two dimensions, one column per task; use {name[9:]} for one target.")
         if self.l1_ratio == 0:
             return self._fit_smooth(table)
         start = previous_coefficients(self, run, table)

@@ -23,30 +23,35 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core.declare import (
+from ...core import (
     MAX_ITER,
     TOLERANCE,
+    Array,
     ArrayLike,
     Boolean,
+    Certificate,
+    DataError,
     Matches,
+    NDArray,
     Nothing,
     Number,
     Options,
+    ParameterError,
+    Progress,
+    Run,
+    Watched,
     check_parameters,
     fitted,
+    no_progress,
     optional,
     param,
+    resolve_n_jobs,
     tags,
 )
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Certificate, Progress, Run, Watched, no_progress
-from ...core.threads import resolve_n_jobs
-from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table, door
+from ...data import Blocks, Part, Table, door, map_reduce
 from ...meta.selection import standard_errors, within_one_error
 from ...solvers.composite.working_set import MomentDesign, SparseFit, WorkingSet, design_of
 from ...solvers.systems.moments import Moments, fold_moments
@@ -63,8 +68,6 @@ from .elastic_net import (
     refuse_overflow,
     round_sparse,
 )
-
-Array = NDArray[np.float64]
 
 ALPHAS = Number(low=1, integer=True) | ArrayLike(Number(low=0.0))
 EPS = Number(low=0.0, high=1.0, low_open=True)
@@ -408,7 +411,7 @@ class ElasticNetCV(ChoosingModel, SparseRegressor):
                 mean[number, alphas] = errors[np.ix_(alphas, folds)].mean(axis=1)
         best = int(np.argmin(mean.min(axis=1)))
         if np.isinf(mean[best, 1:]).all() and mean.shape[1] > 1:
-            return best, mean.shape[1] // 2  # nothing is known beyond the largest penalty, at which every path begins
+            return best, mean.shape[1] // 2  # no path begins beyond the largest penalty
         if self.rule == "min":
             return best, int(np.argmin(mean[best]))
         alphas, folds = _reached(mse[best])

@@ -16,21 +16,29 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Number, Options, fitted, param
-from ...core.errors import ModelFileError
-from ...core.estimator import Progress, Run, no_progress
+from ...core import (
+    MAX_ITER,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    Number,
+    Options,
+    Progress,
+    Run,
+    fitted,
+    law,
+    no_progress,
+    param,
+)
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ...risk.objective import relative_gap
 from ...risk.penalties import Lq, MCPenalty, SCADPenalty
 from ..base import LinearRegressorModel
 from ..subset.compressed import Compressed, compressed
-
-Array = NDArray[np.float64]
 
 
 class Smooth(NamedTuple):
@@ -135,10 +143,7 @@ class NonconvexRegression(NamedScore, RegressorMixin, LinearRegressorModel):
         L = smooth.lipschitz
         return float(L * (steepest / (L * height)) ** (2.0 - self.q)) if L > 0 else 0.0
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "alphas_") and (np.diff(self.alphas_) > 0).any():
-            raise ModelFileError("load: alphas_ must fall.")
+    _laws = (law("alphas_ must fall", lambda model: (np.diff(model.alphas_) <= 0).all(), "alphas_"),)
 
 
 def smooth_part(problem: Compressed, scale: Array) -> Smooth:

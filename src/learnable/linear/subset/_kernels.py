@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import lean_kernel
 
-Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEPTH, NODES, LENGTH, LOST, CUT = range(5)  # places in `Search.state`

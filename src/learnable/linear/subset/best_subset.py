@@ -19,16 +19,26 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, param
-from ...core.errors import ModelFileError, ParameterError
-from ...core.estimator import Run
-from ...data.blocks import Blocks, Part
-from ...data.door import Table, door
+from ...core import (
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    param,
+)
+from ...data import Blocks, Part, Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
 from ..choosing import plain_splits
@@ -36,8 +46,6 @@ from ..least_squares.ridge_cv import row_order
 from . import _kernels
 from ._kernels import Search
 from .compressed import FLOOR, Compressed, column_numbers, compressed
-
-Array = NDArray[np.float64]
 
 COLUMNS = Nothing() | Matches(
     lambda v: (
@@ -256,10 +264,13 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
         length = 0 if search.state[_kernels.LOST] else int(search.state[_kernels.LENGTH])
         self.proof_ = search.proof[:length].copy()
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "proof_") and self.proof_.max(initial=-1) >= self.n_features_in_:  # groups are fewer
-            raise ModelFileError("load: proof_ names a column that the model does not have.")
+    _laws = (
+        law(
+            "proof_ names a column or group that the model does not have",
+            lambda model: model.proof_.max(initial=-1) < model.n_features_in_,
+            "proof_",
+        ),
+    )
 
 
 class Cost(NamedTuple):

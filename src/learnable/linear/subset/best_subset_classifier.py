@@ -13,13 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from ...core.certificate import Certificate
-from ...core.declare import TOLERANCE, Number, Options, fitted, param, tags
-from ...core.errors import DataError, ModelFileError
-from ...core.estimator import Run
+from ...core import TOLERANCE, AnyArray, Certificate, DataError, NDArray, Number, Options, Run, fitted, law, param, tags
 from ...data.door import Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ..base import LinearClassifierModel
@@ -27,8 +23,6 @@ from .best_subset import COLUMNS, GROUPS, SIZES, BestSubset, penalty_of
 from .compressed import column_numbers
 from .grouped import gap_of, required_units, store_proof, units_of
 from .relaxation import LogisticLoss, Tree, search
-
-Array = NDArray[Any]
 
 
 class BestSubsetClassifier(LinearClassifierModel):
@@ -111,11 +105,11 @@ class BestSubsetClassifier(LinearClassifierModel):
             start = trees[-1].chosen
         self._keep(loss, trees, centre, np.arange(low, low + len(trees)))
         value = max(gap_of(tree, loss.scale) for tree in trees)
-        if len(trees) <= high - low:  # nothing is known of the sizes that were not reached
+        if len(trees) <= high - low:  # some sizes were not reached
             value = float(np.inf)
         return Certificate("gap", value, self.tol, value, max(1, sum(tree.nodes for tree in trees)))
 
-    def _keep(self, loss: LogisticLoss, trees: list[Tree], centre: Array, sizes: NDArray[np.intp]) -> None:
+    def _keep(self, loss: LogisticLoss, trees: list[Tree], centre: AnyArray, sizes: NDArray[np.intp]) -> None:
         subsets = np.zeros((len(trees), len(centre)), dtype=bool)
         for row, tree in enumerate(trees):
             subsets[row, loss.columns(tree.chosen)] = True
@@ -132,18 +126,21 @@ class BestSubsetClassifier(LinearClassifierModel):
         store_proof(self, trees, len(loss.units))
 
     @rowwise
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> AnyArray:
         """Return the probability of each class, in the order of `classes_`."""
         scores = self.decision_function(X)
         return np.column_stack([expit(-scores), expit(scores)])
 
     @rowwise
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> AnyArray:
         """Return the logarithm of `predict_proba`."""
         scores = self.decision_function(X)
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "proof_") and self.proof_.max(initial=-1) >= self.n_features_in_:
-            raise ModelFileError("load: proof_ names a group that the model does not have.")
+    _laws = (
+        law(
+            "proof_ names a column or group that the model does not have",
+            lambda model: model.proof_.max(initial=-1) < model.n_features_in_,
+            "proof_",
+        ),
+    )

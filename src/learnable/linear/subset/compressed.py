@@ -11,15 +11,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, ParameterError
 from ...data.blocks import Blocks, Part
 from ...data.door import Table, refuse_extreme_sizes, refuse_tiny_sizes
 from ...solvers.systems.least_squares import compress, dense_rows
 from ...solvers.systems.orthogonal import orthogonal_fit, reciprocal_condition
-
-Array = NDArray[np.float64]
 
 #: Share of the total sum of squares below which a fit counts as exact: of dependent columns it is known no better.
 FLOOR = 1e-10

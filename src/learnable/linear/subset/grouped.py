@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.certificate import Certificate
-from ...core.errors import ParameterError
-from ...core.estimator import Run
+from ...core import AnyArray, Certificate, NDArray, ParameterError, Run
 from ...data.door import Table
 from .best_subset import cost_of, fold_errors
 from .compressed import FLOOR, Compressed, column_numbers
 from .relaxation import SquaredLoss, Tree, Units, grow, search, splice
-
-Array = NDArray[Any]
 
 #: Share by which an exchange may lower the objective after splicing has ended.
 SPLICED = 1e-8
@@ -92,7 +87,7 @@ def gap_of(tree: Tree, scale: float) -> float:
     return 0.0 if scale == 0 else max(0.0, tree.value - tree.bound) / max(tree.bound, 1e-8 * scale)
 
 
-def _solve(model: Any, loss: Any, size: int, inside: Array, start: Array, run: Run) -> Tree:
+def _solve(model: Any, loss: Any, size: int, inside: AnyArray, start: AnyArray, run: Run) -> Tree:
     if model.method == "splicing":
         chosen, beta, value = splice(loss, grow(loss, start, size), inside)
         run.progress(size, value)
@@ -100,8 +95,8 @@ def _solve(model: Any, loss: Any, size: int, inside: Array, start: Array, run: R
     return search(loss, size, inside, start, model.tol, lambda nodes, value: run.progress(nodes, value))
 
 
-def _size_by_folds(model: Any, table: Table, units: Units, inside: Array, sizes: Array, run: Run) -> int:
-    def solve(problem: Compressed) -> Array:
+def _size_by_folds(model: Any, table: Table, units: Units, inside: AnyArray, sizes: AnyArray, run: Run) -> int:
+    def solve(problem: Compressed) -> AnyArray:
         loss = loss_of(problem, units, model)
         start = inside
         found = []
@@ -115,7 +110,7 @@ def _size_by_folds(model: Any, table: Table, units: Units, inside: Array, sizes:
     return int(np.argmin(model.cv_errors_.mean(axis=1)))
 
 
-def _keep(model: Any, problem: Compressed, units: Units, sizes: Array, trees: list[Tree]) -> None:
+def _keep(model: Any, problem: Compressed, units: Units, sizes: AnyArray, trees: list[Tree]) -> None:
     """Store subsets, objectives and proofs, and the coefficients of the subset that the criterion prefers."""
     p = len(problem.scale)
     subsets = np.zeros((len(sizes), p), dtype=bool)

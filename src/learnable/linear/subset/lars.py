@@ -14,33 +14,35 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.declare import (
+from ...core import (
     MAX_ITER,
     RANDOM_STATE,
     TOLERANCE,
+    Array,
     Boolean,
+    Certificate,
     Matches,
+    ModelFileError,
     Nothing,
     Number,
     Options,
+    ParameterError,
+    Progress,
+    Run,
     check_parameters,
     fitted,
+    no_progress,
     optional,
     param,
 )
-from ...core.errors import ModelFileError, ParameterError
-from ...core.estimator import Certificate, Progress, Run, no_progress
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ...risk.objective import relative_gap
 from ..base import VERBOSE, LinearRegressorModel
 from .compressed import Compressed, compressed, compressed_targets
-
-Array = NDArray[np.float64]
 
 _DEPENDENT = 1e-7  # share of a unit-norm column outside the active ones, below which it does not join
 _ZERO = 1e-12  # share of the first correlation at which the path has ended

@@ -16,21 +16,29 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import MultiOutputMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import MAX_ITER, RANDOM_STATE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import ParameterError
-from ...core.estimator import Run
-from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table, door
+from ...core import (
+    MAX_ITER,
+    RANDOM_STATE,
+    Array,
+    Boolean,
+    Certificate,
+    Matches,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    optional,
+    param,
+)
+from ...data import Blocks, Part, Table, door, map_reduce
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
 from .compressed import Compressed, compressed, compressed_targets
 from .lars import LarsModel, LarsPath, follow, lasso_gap
-
-Array = NDArray[np.float64]
 
 #: Share of the level by which the correlation of an active column may differ from it.
 EQUIANGULAR = 1e-8

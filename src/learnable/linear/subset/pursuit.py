@@ -15,23 +15,31 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import Boolean, Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import ModelFileError, ParameterError
-from ...core.estimator import Run
-from ...data.blocks import Blocks, Part, map_reduce
-from ...data.door import Table, door
+from ...core import (
+    Array,
+    Boolean,
+    Certificate,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    optional,
+    param,
+)
+from ...data import Blocks, Part, Table, door, map_reduce
 from ...data.sources import NamedScore
 from ..base import VERBOSE, LinearRegressorModel
 from ..choosing import ChoosingModel, Fold
 from ..least_squares.ridge_cv import row_order
 from .compressed import FLOOR, Compressed, compressed, compressed_targets
-
-Array = NDArray[np.float64]
 
 #: Share of the greatest correlation by which a step's may fall short: the last digits decide between equal columns.
 TOLERANCE = 1e-8
@@ -76,21 +84,31 @@ class PursuitModel(NamedScore, RegressorMixin, LinearRegressorModel):
         self.n_iter_ = counts if several else counts[0]
         return Certificate("greedy", 0.0, TOLERANCE, None, max(1, sum(counts)), by_construction=True)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "order_") or not hasattr(self, "coef_"):
-            return
-        several = np.ndim(self.coef_) == 2
-        if isinstance(self.order_, list) != several or isinstance(self.n_iter_, list) != several:
-            raise ModelFileError("load: order_ and n_iter_ are lists exactly for several targets.")
-        orders = self.order_ if several else [self.order_]
-        if several and not len(orders) == len(self.n_iter_) == len(self.coef_):
-            raise ModelFileError("load: order_ and n_iter_ must have one entry per target.")
-        for order in orders:
-            if getattr(order, "ndim", -1) != 1 or order.dtype.kind not in "iu":
-                raise ModelFileError("load: order_ must hold column numbers.")
-            if order.min(initial=0) < 0 or order.max(initial=-1) >= self.n_features_in_:
-                raise ModelFileError("load: order_ names a column that the model does not have.")
+    _laws = (
+        law(
+            "order_ and n_iter_ are lists exactly for several targets, with one entry per target",
+            lambda model: (
+                not hasattr(model, "coef_")
+                or all(
+                    isinstance(found, list) == (np.ndim(model.coef_) == 2)
+                    and (not isinstance(found, list) or len(found) == len(model.coef_))
+                    for found in (model.order_, model.n_iter_)
+                )
+            ),
+            "order_",
+        ),
+        law(
+            "order_ must hold column numbers that the model has",
+            lambda model: all(
+                order.ndim == 1
+                and order.dtype.kind in "iu"
+                and order.min(initial=0) >= 0
+                and order.max(initial=-1) < model.n_features_in_
+                for order in (model.order_ if isinstance(model.order_, list) else [model.order_])
+            ),
+            "order_",
+        ),
+    )
 
 
 class OrthogonalMatchingPursuit(MultiOutputMixin, PursuitModel):

@@ -22,13 +22,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import expit, xlog1py, xlogy
 
-from ...core.estimator import never
+from ...core import AnyArray, NDArray, never
 
-Array = NDArray[Any]
 Units = list[NDArray[np.intp]]
 
 _ROUNDS = 12  # of z given β and β given z; six leave bounds a tenth looser on 20 columns, thirty change nothing
@@ -46,7 +44,7 @@ class Relaxed(NamedTuple):
     """A lower bound of a node, and where it came from."""
 
     bound: float
-    z: Array  #: (n_units,)
+    z: AnyArray  #: (n_units,)
 
 
 class Timed:
@@ -58,7 +56,7 @@ class Timed:
 class SquaredLoss(Timed):
     """‖y − Aβ‖² + α‖β‖², perhaps with β ≥ 0."""
 
-    def __init__(self, A: Array, y: Array, alpha: float, units: Units, positive: bool = False) -> None:
+    def __init__(self, A: AnyArray, y: AnyArray, alpha: float, units: Units, positive: bool = False) -> None:
         self.A = A
         self.y = y
         self.alpha = float(alpha)
@@ -77,12 +75,12 @@ class SquaredLoss(Timed):
         columns, units = renumbered(self.units, groups)
         return SquaredLoss(self.A[:, columns], self.y, self.alpha, units, self.positive)
 
-    def residual(self, beta: Array) -> Array:
+    def residual(self, beta: AnyArray) -> AnyArray:
         """Return y − Aβ from the columns that are used."""
         used = np.flatnonzero(beta)
         return np.asarray(self.y - self.A[:, used] @ beta[used])
 
-    def fit(self, columns: Any, weight: Array | None = None) -> tuple[Array, float]:
+    def fit(self, columns: Any, weight: AnyArray | None = None) -> tuple[AnyArray, float]:
         """Return β (p,) and ℓ + α Σ β²/weight on some columns; weight is one each unless given."""
         columns = np.asarray(columns, dtype=np.intp)
         root = np.ones(len(columns)) if weight is None else np.sqrt(weight)
@@ -93,7 +91,7 @@ class SquaredLoss(Timed):
         r = self.y - part @ gamma
         return beta, float(r @ r + self.alpha * gamma @ gamma)
 
-    def _ridge(self, part: Array) -> Array:
+    def _ridge(self, part: AnyArray) -> AnyArray:
         k = part.shape[1]
         if not k:
             return np.zeros(0)
@@ -108,11 +106,11 @@ class SquaredLoss(Timed):
             return np.asarray(part.T @ np.linalg.solve(part @ part.T + self.alpha * np.eye(len(part)), self.y))
         return np.asarray(np.linalg.lstsq(rows, target, rcond=None)[0])
 
-    def _sums(self, slopes: Array) -> Array:
+    def _sums(self, slopes: AnyArray) -> AnyArray:
         slopes = np.maximum(slopes, 0.0) if self.positive else slopes
         return np.bincount(self.owner, slopes**2, minlength=len(self.units))
 
-    def bound(self, beta: Array, inside: Array, free: Array, k: int) -> float:
+    def bound(self, beta: AnyArray, inside: AnyArray, free: AnyArray, k: int) -> float:
         """Return D at the best multiple of the residual of β."""
         r = self.residual(beta)
         fit = float(r @ self.y)
@@ -121,11 +119,11 @@ class SquaredLoss(Timed):
         most = largest_sum(self._sums(self.A.T @ r), inside, free, k)
         return max(0.0, fit) ** 2 / max(float(r @ r) + most / self.alpha, 1e-300)
 
-    def importances(self, beta: Array) -> Array:
+    def importances(self, beta: AnyArray) -> AnyArray:
         """Return what each group adds to the fit: ‖A_gβ_g‖²."""
         return np.bincount(self.owner, self.norms * beta**2, minlength=len(self.units))
 
-    def gains(self, beta: Array) -> Array:
+    def gains(self, beta: AnyArray) -> AnyArray:
         """Return what each group outside promises: Σ (aⱼᵀr)²/‖aⱼ‖²."""
         slopes = self.residual(beta) @ self.A
         slopes = np.maximum(slopes, 0.0) if self.positive else slopes
@@ -135,7 +133,7 @@ class SquaredLoss(Timed):
 class LogisticLoss(Timed):
     """Σ w (log(1 + e^z) − yz) + ½α‖β‖², z = b + Aβ, b free or zero; A is centred where b is free."""
 
-    def __init__(self, A: Array, y: Array, weight: Array, alpha: float, units: Units, intercept: bool) -> None:
+    def __init__(self, A: AnyArray, y: AnyArray, weight: AnyArray, alpha: float, units: Units, intercept: bool) -> None:
         self.A = A
         self.y = y
         self.weight = weight
@@ -157,7 +155,7 @@ class LogisticLoss(Timed):
         alone.halted = self.halted
         return alone
 
-    def fit(self, columns: Any, weight: Array | None = None) -> tuple[Array, float]:
+    def fit(self, columns: Any, weight: AnyArray | None = None) -> tuple[AnyArray, float]:
         """Return (β, b) (p + 1,) and the objective with α‖β‖² divided by `weight`."""
         columns = np.asarray(columns, dtype=np.intp)
         root = np.ones(len(columns)) if weight is None else np.sqrt(weight)
@@ -191,10 +189,10 @@ class LogisticLoss(Timed):
         beta[-1] = theta[-1] if self.intercept else 0.0
         return beta, value
 
-    def _value(self, z: Array) -> float:
+    def _value(self, z: AnyArray) -> float:
         return float(self.weight @ (np.logaddexp(0.0, z) - self.y * z))
 
-    def _dual_point(self, beta: Array) -> Array:
+    def _dual_point(self, beta: AnyArray) -> AnyArray:
         """Return probabilities whose sum is that of y, if b is free."""
         u = np.asarray(expit(self.A @ beta[:-1] + beta[-1]))
         if not self.intercept:
@@ -205,7 +203,7 @@ class LogisticLoss(Timed):
         room = float(self.weight @ (1.0 - u))
         return u + (-off / room if room > 0 else 0.0) * (1.0 - u)
 
-    def bound(self, beta: Array, inside: Array, free: Array, k: int) -> float:
+    def bound(self, beta: AnyArray, inside: AnyArray, free: AnyArray, k: int) -> float:
         """Return D at the probabilities of β."""
         u = self._dual_point(beta)
         entropy = -float(self.weight @ (xlogy(u, u) + xlog1py(1.0 - u, -u)))
@@ -213,12 +211,12 @@ class LogisticLoss(Timed):
         sums = np.bincount(self.owner, slopes**2, minlength=len(self.units))
         return entropy - largest_sum(sums, inside, free, k) / (2.0 * self.alpha)
 
-    def importances(self, beta: Array) -> Array:
+    def importances(self, beta: AnyArray) -> AnyArray:
         """Return the squared scores of each group's part."""
         norms = (self.weight[:, None] * self.A**2).sum(axis=0)
         return np.bincount(self.owner, norms * beta[:-1] ** 2, minlength=len(self.units))
 
-    def gains(self, beta: Array) -> Array:
+    def gains(self, beta: AnyArray) -> AnyArray:
         """Return squared slopes of the groups outside, in units of the columns."""
         norms = np.maximum((self.weight[:, None] * self.A**2).sum(axis=0), 1e-300)
         u = expit(self.A @ beta[:-1] + beta[-1])
@@ -226,7 +224,7 @@ class LogisticLoss(Timed):
         return np.bincount(self.owner, slopes**2 / norms, minlength=len(self.units))
 
 
-def largest_sum(sums: Array, inside: Array, free: Array, k: int) -> float:
+def largest_sum(sums: AnyArray, inside: AnyArray, free: AnyArray, k: int) -> float:
     """Return the sum over the groups inside and the largest of the free ones, k in all."""
     more = min(k - len(inside), len(free))
     total = float(sums[inside].sum())
@@ -235,7 +233,7 @@ def largest_sum(sums: Array, inside: Array, free: Array, k: int) -> float:
     return total + float(np.sort(sums[free])[len(free) - more :].sum())
 
 
-def relax(loss: Any, inside: Array, free: Array, k: int, cutoff: float) -> Relaxed:
+def relax(loss: Any, inside: AnyArray, free: AnyArray, k: int, cutoff: float) -> Relaxed:
     """Return a bound of a node, from β given z and z given β in turn, until it is above `cutoff` or settles.
 
     When the time is up, the bound is zero, which no loss falls below.
@@ -269,7 +267,7 @@ def relax(loss: Any, inside: Array, free: Array, k: int, cutoff: float) -> Relax
     return best
 
 
-def fill(sizes: Array, total: float) -> Array:
+def fill(sizes: AnyArray, total: float) -> AnyArray:
     """Return min(1, size/τ) with τ such that they sum to `total`: the z that suits these coefficients best."""
     order = np.sort(sizes)[::-1]
     if order.sum() <= 0:
@@ -306,7 +304,7 @@ def renumbered(units: Units, groups: Any) -> tuple[NDArray[np.intp], Units]:
     return np.concatenate(parts), np.split(np.arange(ends[-1]), ends[:-1])
 
 
-def splice(loss: Any, chosen: Array, required: Array) -> tuple[Array, Array, float]:
+def splice(loss: Any, chosen: AnyArray, required: AnyArray) -> tuple[AnyArray, AnyArray, float]:
     """Exchange the least useful groups inside for the most promising outside while that lowers the objective."""
     chosen = np.sort(chosen)
     beta, value = loss.fit(loss.columns(chosen))
@@ -332,7 +330,7 @@ def splice(loss: Any, chosen: Array, required: Array) -> tuple[Array, Array, flo
     return chosen, beta, value
 
 
-def grow(loss: Any, chosen: Array, k: int) -> Array:
+def grow(loss: Any, chosen: AnyArray, k: int) -> AnyArray:
     """Return k groups: those chosen and the most promising others.
 
     Of very many groups only the most promising of the first look are looked at again: each look at all of them reads
@@ -356,24 +354,26 @@ def grow(loss: Any, chosen: Array, k: int) -> Array:
 class Tree(NamedTuple):
     """A searched tree: what was found, what is proven, and the proof."""
 
-    chosen: Array
-    beta: Array
+    chosen: AnyArray
+    beta: AnyArray
     value: float
     bound: float
     proof: list[int]  #: a group that is split (with it first), or −1 for a leaf
-    leaves: list[Array]  #: z of each leaf
+    leaves: list[AnyArray]  #: z of each leaf
     nodes: int
 
 
-def search(loss: Any, k: int, required: Array, start: Array, tol: float, stop: Callable[[int, float], bool]) -> Tree:
+def search(
+    loss: Any, k: int, required: AnyArray, start: AnyArray, tol: float, stop: Callable[[int, float], bool]
+) -> Tree:
     """Search the tree of groups in and out depth first, from the subset `start`."""
     chosen, beta, value = splice(loss, grow(loss, start, k), required)
     proof: list[int] = []
-    leaves: list[Array] = []
+    leaves: list[AnyArray] = []
     lowest = np.inf
     nodes = 0
     every = np.arange(len(loss.units))
-    stack: list[tuple[Array, Array]] = [(required, np.setdiff1d(every, required))]
+    stack: list[tuple[AnyArray, AnyArray]] = [(required, np.setdiff1d(every, required))]
     stopped = False
     while stack:
         inside, free = stack.pop()
@@ -414,7 +414,7 @@ def search(loss: Any, k: int, required: Array, start: Array, tol: float, stop: C
     return Tree(chosen, beta, value, min(lowest, value), proof, leaves, nodes)
 
 
-def _heaviest(loss: Any, free: Array, inside: Array) -> int:
+def _heaviest(loss: Any, free: AnyArray, inside: AnyArray) -> int:
     """Return the free group that the fit on all columns would miss most."""
     beta, _ = loss.fit(loss.columns(np.r_[inside, free].astype(np.intp)))
     return int(free[np.argmax(loss.importances(beta)[free])])

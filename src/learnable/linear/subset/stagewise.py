@@ -15,19 +15,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from ...core.declare import MAX_ITER, Number, fitted, param
-from ...core.errors import ModelFileError
-from ...core.estimator import Certificate, Run
+from ...core import MAX_ITER, Array, Certificate, Number, Run, fitted, law, param
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
 from . import _kernels
 from .compressed import compressed
-
-Array = NDArray[np.float64]
 
 #: Share of the greatest correlation by which a move's may fall short: the last digits decide between equal columns.
 TOLERANCE = 1e-8
@@ -99,9 +94,10 @@ class ForwardStagewise(NamedScore, RegressorMixin, LinearRegressorModel):
         counts = np.bincount(np.abs(moves) - 1, np.sign(moves), minlength=p) if len(moves) else np.zeros(p)
         return np.asarray(counts * self.unit_)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "moves_"):
-            return
-        if (self.moves_ == 0).any() or np.abs(self.moves_).max(initial=0) > self.n_features_in_:
-            raise ModelFileError("load: moves_ names a column that the model does not have.")
+    _laws = (
+        law(
+            "moves_ names a column that the model does not have",
+            lambda model: (model.moves_ != 0).all() and np.abs(model.moves_).max(initial=0) <= model.n_features_in_,
+            "moves_",
+        ),
+    )

@@ -13,14 +13,25 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.stats import f as f_distribution
 from sklearn.base import RegressorMixin
 
-from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param
-from ...core.errors import ParameterError
-from ...core.estimator import Certificate, Run
+from ...core import (
+    Array,
+    Certificate,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    hook,
+    optional,
+    param,
+)
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
@@ -28,8 +39,6 @@ from ..least_squares.ridge_cv import row_order
 from . import _kernels
 from .best_subset import COLUMNS, fold_errors, penalty_of, start_search, triangle
 from .compressed import FLOOR, Compressed, column_numbers, compressed
-
-Array = NDArray[np.float64]
 
 #: Share by which a step may fall short of the best: two columns that are equally good differ by their rounding.
 TOLERANCE = 1e-8
@@ -121,8 +130,7 @@ class StepwiseModel(NamedScore, RegressorMixin, LinearRegressorModel):
 
         return fold_errors(type(self).__name__, self, table, solve)
 
-    def _path(self, problem: Compressed, required: list[int]) -> NDArray[np.int64]:
-        raise TypeError(f"{type(self).__name__} does not define _path")
+    _path = hook("(problem, required) → NDArray[np.int64]")
 
     def _choose(self, rss: Array, k: int, n: float) -> int:
         """Return the place on the path that is kept."""

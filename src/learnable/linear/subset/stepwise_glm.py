@@ -21,15 +21,27 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, xlog1py, xlogy
 from scipy.stats import chi2, f
 from sklearn.base import RegressorMixin
 
-from ...core.certificate import Certificate
-from ...core.declare import Matches, Nothing, Number, Options, fitted, optional, param, tags
-from ...core.errors import DataError, ParameterError, SeparableDataError
-from ...core.estimator import Run
+from ...core import (
+    Array,
+    Certificate,
+    DataError,
+    Matches,
+    NDArray,
+    Nothing,
+    Number,
+    Options,
+    ParameterError,
+    Run,
+    SeparableDataError,
+    fitted,
+    optional,
+    param,
+    tags,
+)
 from ...data.blocks import map_reduce
 from ...data.door import Table, door, refuse_extreme_sizes
 from ...data.sources import named_columns, rowwise
@@ -38,8 +50,6 @@ from ..choosing import plain_splits
 from ..least_squares.ridge_cv import row_order
 from .best_subset import COLUMNS, penalty_of
 from .compressed import column_numbers
-
-Array = NDArray[np.float64]
 
 #: Share of the statistic by which a step may fall short of the best: equally good columns differ by rounding.
 TOLERANCE = 1e-6

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Matches
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, Matches, ParameterError
 from ...risk.losses import (
     AbsoluteLoss,
     DevianceLoss,
@@ -31,8 +29,6 @@ from ...risk.losses.margin import MarginLoss
 from ...risk.losses.multiclass import ArgmaxLoss
 from ...risk.norms import NormPenalty, NuclearPenalty, SupNormPenalty, TotalVariationPenalty
 from ...risk.penalties import ElasticNetPenalty, L1Penalty, L2Penalty
-
-Array = NDArray[np.float64]
 
 LOSSES: dict[str, Any] = {
     "squared": SquaredLoss(),

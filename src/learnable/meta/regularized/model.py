@@ -19,26 +19,31 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
-from ...core.certificate import Certificate
-from ...core.declare import (
+from ...core import (
     MAX_ITER,
     MAX_SECONDS,
     TOLERANCE,
+    Array,
     ArrayLike,
     Boolean,
+    Certificate,
+    DataError,
+    Estimator,
     Matches,
+    NDArray,
     Number,
     Options,
+    ParameterError,
+    Run,
     fitted,
+    is_labels,
+    law,
     optional,
     param,
     tags,
 )
-from ...core.errors import DataError, ModelFileError, ParameterError
-from ...core.estimator import Estimator, Run
 from ...data.door import Table, door, read_features
 from ...data.sources import NamedScore, rowwise
 from ...risk.kernels import Kernel, as_kernel
@@ -50,8 +55,6 @@ from .choices import LOSS_RULE, PENALTY_RULE, is_classification, loss_of, penalt
 from .problem import Problem
 from .sets import CoefficientSet, coefficient_set
 from .solve import FormSolution, solve_form
-
-Array = NDArray[np.float64]
 
 _LARGEST = 1e100  # entry whose squares can still be summed
 _NEGATIVE = 1e-8  # share of the largest eigenvalue below which a kernel matrix counts as positive semidefinite
@@ -363,31 +366,51 @@ class RegularizedRisk(NamedScore, _ScoredByLoss):
         p = np.asarray(loss_of(self).probability(self._scores(X)))
         return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not hasattr(self, "intercept_"):
-            return
-        columns = getattr(self, "n_features_in_", None)
-        if not isinstance(columns, int):
-            raise ModelFileError(f"load: n_features_in_ must be an integer; it is {columns!r}.")
-        outputs = np.shape(self.intercept_)
-        if self.kernel is None:
-            if not hasattr(self, "coef_") or self.coef_.shape != (*outputs, columns):
-                raise ModelFileError("load: coef_ does not fit intercept_ and the number of columns.")
-        else:
-            points = columns if self.kernel == "precomputed" else getattr(self, "X_fit_", np.zeros((0, 0))).shape[0]
-            if not hasattr(self, "expansion_") or len(self.expansion_) != points:
-                raise ModelFileError("load: expansion_ does not have one row per point.")
-            if self.kernel != "precomputed" and self.X_fit_.shape[1] != columns:
-                raise ModelFileError("load: X_fit_ does not have the model's columns.")
-            if self.expansion_.shape[1:] != (outputs if outputs not in ((), (1,)) else ()):
-                raise ModelFileError("load: expansion_ does not fit intercept_.")
-        if is_classification(loss_of(self)):
-            classes = getattr(self, "classes_", None)
-            if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
-                raise ModelFileError("load: classes_ must hold at least two labels.")
-            if outputs != ((len(classes),) if _is_multiclass(loss_of(self)) else (1,)):
-                raise ModelFileError("load: intercept_ does not have one number per score.")
+    _laws = (
+        law("n_features_in_ must be an integer", lambda model: isinstance(model.n_features_in_, int), "intercept_"),
+        law(
+            "coef_ does not fit intercept_ and the number of columns",
+            lambda model: (
+                model.kernel is not None or model.coef_.shape == (*np.shape(model.intercept_), model.n_features_in_)
+            ),
+            "intercept_",
+        ),
+        law(
+            "X_fit_ does not have the model's columns",
+            lambda model: model.kernel in (None, "precomputed") or model.X_fit_.shape[1] == model.n_features_in_,
+            "intercept_",
+        ),
+        law(
+            "expansion_ does not have one row per point",
+            lambda model: (
+                model.kernel is None
+                or len(model.expansion_)
+                == (model.n_features_in_ if model.kernel == "precomputed" else model.X_fit_.shape[0])
+            ),
+            "intercept_",
+        ),
+        law(
+            "expansion_ does not fit intercept_",
+            lambda model: (
+                model.kernel is None
+                or model.expansion_.shape[1:] == (() if np.size(model.intercept_) == 1 else np.shape(model.intercept_))
+            ),
+            "intercept_",
+        ),
+        law(
+            "classes_ must hold at least two labels",
+            lambda model: not is_classification(loss_of(model)) or is_labels(model.classes_),
+            "intercept_",
+        ),
+        law(
+            "intercept_ does not have one number per score",
+            lambda model: (
+                not is_classification(loss_of(model))
+                or np.shape(model.intercept_) == ((len(model.classes_),) if _is_multiclass(loss_of(model)) else (1,))
+            ),
+            "intercept_",
+        ),
+    )
 
 
 def _refuse_extreme(owner: str, table: Table) -> None:

@@ -24,17 +24,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from ...core.errors import DataError
-from ...core.estimator import Progress, no_progress
+from ...core import Array, DataError, Progress, no_progress
 from ...risk.losses.multiclass import ArgmaxLoss
 from ...risk.penalties import L2Penalty
 from ...solvers.composite.splitting import SplitPoint, split
 from .sets import CoefficientSet
-
-Array = NDArray[np.float64]
 
 _HALVINGS = 60  # of an interval, after which it is as short as float64 can tell
 _LAST_DIGITS = 1e-14  # by which a point is kept inside a ball, so that rounding does not take it out again

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import ParameterError
+from ...core import Array, ParameterError
 from ...solvers.conic.programs import InfeasibleError
 from ...solvers.conic.quadratic import linear_program
-
-Array = NDArray[np.float64]
 
 _MOST_STEPS = 100  # of Newton's method for the projection, at most
 

@@ -16,11 +16,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from ...core.errors import ParameterError
-from ...core.estimator import Progress, no_progress
+from ...core import Array, ParameterError, Progress, no_progress
 from ...risk.losses import SquaredLoss
 from ...risk.norms import NormPenalty
 from ...risk.penalties import ElasticNetPenalty, L1Penalty, L2Penalty
@@ -28,8 +26,6 @@ from ...solvers.composite.coordinate import coordinate_descent
 from ...solvers.composite.splitting import SplitPoint
 from ...solvers.problem import Solution
 from .problem import DualPoint, Problem
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # relative slack within which a parameter at the end of its range counts as attainable
 _SLACK = 1e-8  # share of the risk at the least penalty by which R may exceed κ; the gap counts it, times its multiplier
@@ -428,7 +424,7 @@ def _refuse_small_ball(problem: Problem, rest: _Rest, tau: float) -> None:
 def _roomy_risk(problem: Problem, most: float, kappa: float, max_iter: int, progress: Progress) -> Array:
     """Return a point with R < κ: Tikhonov's with a λ that is small enough; raise ParameterError if none is.
 
-    Where R stays above κ, the dual point of the last λ proves that whoever reaches κ has a penalty above (D − κ)/λ.
+    Where R stays above κ, the dual point of the last λ proves that reaching κ takes a penalty above (D − κ)/λ.
     """
     strength = problem.spread
     start = np.zeros((problem.shape[0] + 1, problem.shape[1]))

@@ -6,7 +6,7 @@ of the arrays that one pass needs. Then
 
     forward(x, out, cache)       writes the layer's output to `out` and keeps in `cache` what the way back needs,
     backward(grad, cache, out)   gets dL/d(output), adds nothing anywhere: writes dL/d(parameters) to the cache's
-                                 gradient views and dL/dx to `out` (None where nobody asks for it).
+                                 gradient views and dL/dx to `out` (None where it is not needed).
 
 Rows may have any leading shape: (n,) for tables, (T, n) for sequences, time first.
 """

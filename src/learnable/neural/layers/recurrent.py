@@ -236,7 +236,7 @@ class LastStep(Layer):
     def backward(self, grad: Array, cache: Cache, out: Array | None) -> None:
         """Write the gradient to the last step, zero elsewhere."""
         if out is not None:
-            if getattr(cache, "cleared", None) is not out:  # nobody else writes there
+            if getattr(cache, "cleared", None) is not out:  # only this layer writes there
                 out[:-1] = 0.0
                 cache.cleared = out
             np.copyto(out[-1], grad)

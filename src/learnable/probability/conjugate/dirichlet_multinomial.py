@@ -81,7 +81,7 @@ class DirichletMultinomial(_DirichletPair):
     Parameters
     ----------
     alpha : array of shape (..., K)
-        How often each category was seen in advance, as it were; > 0. 1 is flat.
+        Pseudo-count of each category, > 0; 1 is flat.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class DirichletCategorical(_DirichletPair):
     Parameters
     ----------
     alpha : array of shape (..., K)
-        How often each category was seen in advance, as it were; > 0. 1 is flat.
+        Pseudo-count of each category, > 0; 1 is flat.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class BetaBinomial(Conjugate):
     Parameters
     ----------
     a : float or array
-        Successes seen in advance, as it were; > 0. a = b = 1 is flat, a = b = ½ is Jeffreys' prior.
+        Pseudo-count of successes, > 0. a = b = 1 is flat, a = b = ½ is Jeffreys' prior.
     b : float or array
         Failures seen in advance; > 0.
     n : float or array

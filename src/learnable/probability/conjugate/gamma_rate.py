@@ -70,9 +70,9 @@ class GammaPoisson(_GammaRate):
     Parameters
     ----------
     shape : float or array
-        α > 0: the counts seen in advance, as it were.
+        α > 0: the prior's sum of counts.
     rate : float or array
-        β > 0: in how many observations.
+        β > 0: the number of observations that they stand for.
 
     Examples
     --------
@@ -105,9 +105,9 @@ class GammaExponential(_GammaRate):
     Parameters
     ----------
     shape : float or array
-        α > 0: the events seen in advance, as it were.
+        α > 0: the prior's number of events.
     rate : float or array
-        β > 0: in how much time.
+        β > 0: the time that they stand for.
 
     Examples
     --------

@@ -372,7 +372,9 @@ class FamilyMixture(Distribution):
     def __init__(self, members: Any, weights: ArrayLike) -> None:
         weights = np.asarray(weights, dtype=np.float64)
         if members.batch_shape != weights.shape or weights.ndim != 1:
-            raise ParameterError(f"{type(self).__name__}: weights must have shape {members.batch_shape}, one a member.")
+            raise ParameterError(
+                f"{type(self).__name__}: weights must have shape {members.batch_shape}, one per member."
+            )
         if not (np.all(weights >= 0.0) and abs(weights.sum() - 1.0) < 1e-9):
             raise ParameterError(f"{type(self).__name__}: weights must be >= 0 with the sum 1, got {weights!s}.")
         self._store()

@@ -29,7 +29,7 @@ class Parameter(NamedTuple):
     name: str
     value: Any  #: a number or an array of one dimension
     bounds: Any  #: (n_elements, 2) array, or "fixed"
-    stated: bool  #: whether somebody gave these bounds
+    stated: bool  #: whether these bounds were given
 
 
 class PeerInterface:
@@ -80,7 +80,7 @@ class PeerInterface:
 
     @property
     def bounds(self) -> Array:
-        """Logarithms of the bounds of θ, of shape (p, 2); those that nobody stated hold the value as it is."""
+        """Logarithms of the bounds of θ, of shape (p, 2); where no bounds were given, both equal the value."""
         rows: list[Any] = []
         for one in self._parameters():
             if isinstance(one.bounds, str):

@@ -58,7 +58,7 @@ def record(kernel: Kernel, X: Any, Z: Any = None) -> Tape:
 
 @singledispatch
 def _record(kernel: Kernel, X: Any, Z: Any, same: bool) -> Tape:
-    """Record a kernel of which nothing is known but what every kernel has."""
+    """Record a kernel through the methods that every kernel has."""
     if same:
         return Tape(kernel(X), lambda S: kernel.weighted_gradient(X, S), True)
 

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import AnyArray, NDArray
 from ...data.blocks import map_reduce
 
-Array = NDArray[Any]
 #: The values of a kernel at two sets of points.
-Between = Callable[[Any, Any], Array]
+Between = Callable[[Any, Any], AnyArray]
 
 TILE = 512  # rows and columns of a tile: 2 MB of float64, which stay in the cache
 
@@ -33,7 +32,7 @@ def tile_pairs(n: int, tile: int = TILE) -> list[tuple[slice, slice]]:
     return [(cuts[i], cuts[j]) for i in range(len(cuts)) for j in range(i, len(cuts))]
 
 
-def symmetric_matrix(between: Between, X: Any, diagonal: Array, *, n_jobs: int | None = None) -> Array:
+def symmetric_matrix(between: Between, X: Any, diagonal: AnyArray, *, n_jobs: int | None = None) -> AnyArray:
     """Return the matrix of k(xᵢ, xⱼ) of one set of points, symmetric to the bit.
 
     Parameters
@@ -66,7 +65,7 @@ def symmetric_matrix(between: Between, X: Any, diagonal: Array, *, n_jobs: int |
 
 
 def symmetric_products(
-    between: Between, X: Any, diagonal: Array, V: Array, *, n_jobs: int | None = None
+    between: Between, X: Any, diagonal: AnyArray, V: AnyArray, *, n_jobs: int | None = None
 ) -> NDArray[np.float64]:
     """Return K V, where K is the matrix of one set of points and never whole.
 
@@ -79,7 +78,7 @@ def symmetric_products(
     """
     out = np.zeros(V.shape)
 
-    def multiply(pair: tuple[slice, slice]) -> list[tuple[slice, Array]]:
+    def multiply(pair: tuple[slice, slice]) -> list[tuple[slice, AnyArray]]:
         rows, columns = pair
         T = between(X[rows], X[columns]).astype(V.dtype, copy=False)
         if rows == columns:
@@ -87,7 +86,7 @@ def symmetric_products(
             return [(rows, T @ V[columns])]
         return [(rows, T @ V[columns]), (columns, T.T @ V[rows])]
 
-    def add(parts: list[tuple[slice, Array]]) -> None:
+    def add(parts: list[tuple[slice, AnyArray]]) -> None:
         for rows, part in parts:
             out[rows] += part
 

@@ -7,11 +7,10 @@ Every kernel minimises ½‖b − Aw‖² + Σⱼ (λ₁ⱼ|wⱼ| + ½λ₂ⱼw�
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import kernel
 
-Array = NDArray[np.float64]
 _TILE = 4096  # rows whose residual stays in the first-level cache while columns pass over it
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 

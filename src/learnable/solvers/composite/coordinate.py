@@ -35,16 +35,11 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Progress, no_progress
-from ...core.threads import one_thread_blas
+from ...core import Array, DataError, NDArray, ParameterError, Progress, no_progress, one_thread_blas
 from ..problem import Solution
 from ._kernels import gap_terms, gather_scaled, gather_square, gram_descent, gram_epochs, gram_row_epochs, gram_step
-
-Array = NDArray[np.float64]
 
 _BATCH = 5  # epochs between two looks at the gap; also the number of differences that are combined
 _FEW_COLUMNS = 512  # for which many epochs take less time than a look from outside

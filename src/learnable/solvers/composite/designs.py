@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.threads import one_thread_blas
+from ...core import Array, NDArray, one_thread_blas
 from ...data.blocks import map_reduce, unsigned
 from ..systems.moments import provisional_mean
 from ._kernels import (
@@ -34,7 +33,6 @@ from ._kernels import (
 )
 from .coordinate import GramQuadratic, Penalty, Quadratic
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _CHUNK = 2**19  # elements of X that one task of a product with all columns reads

@@ -14,13 +14,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
+from ...core import Array, Progress, no_progress
 from ..problem import backtrack
 from .coordinate import GramQuadratic, Penalty, descend
-
-Array = NDArray[np.float64]
 
 _EPOCHS = 500  # of coordinate descent in one step
 _HALVINGS = 30  # 2⁻³⁰ of a step moves nothing that float64 could tell

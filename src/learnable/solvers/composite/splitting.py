@@ -25,11 +25,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
-
-Array = NDArray[np.float64]
+from ...core import Array, Progress, no_progress
 
 _RELAXATION = 1.6  # of 1, 1.6 and 1.8 the one with the fewest steps on ten of twelve loss–penalty pairs
 _MEMORY = 30  # points that an extrapolation uses: of 32 piecewise linear problems 10 need 26,090 steps, 30 17,860

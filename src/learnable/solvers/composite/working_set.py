@@ -17,16 +17,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
-from ...core.threads import one_thread_blas
+from ...core import Array, NDArray, Progress, no_progress, one_thread_blas
 from ...data.blocks import Blocks
 from ..systems.moments import Moments, centred_moments
 from .coordinate import FLOOR, Gap, GramQuadratic, Penalty, Quadratic, descend, extrapolate, objective, penalised_gap
 from .designs import NOISE, DenseDesign, SparseDesign
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 # columns of the first working set, at least, and as a share of all

@@ -21,13 +21,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import entr
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, ParameterError
 from .programs import QuadraticProgram
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-9  # relative violation of a dual constraint that counts as none
 

@@ -19,15 +19,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, ParameterError
 from ..derivatives import as_point
 from ..problem import Evaluation
 from ..smooth.quasi_newton import lbfgs
 from .kkt import Program, kkt_report
-
-Array = NDArray[np.float64]
 
 _SLOPE = 1e-9  # relative gradient at which a dual problem counts as solved
 _MOST_STEPS = 2000  # for it; the gap that is left is reported, whatever it is

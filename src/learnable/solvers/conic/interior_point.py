@@ -31,14 +31,11 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 from scipy.sparse.linalg import splu
 
-from ...core.threads import interruptible
+from ...core import Array, NDArray, interruptible
 from .programs import Multipliers, QuadraticProgram
-
-Array = NDArray[np.float64]
 
 BACK_OFF = 0.995  # share of the way to the boundary
 _CENTRED = 0.3  # times μ: what a step without the second-order correction aims at

@@ -26,12 +26,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, NDArray, ParameterError
 from ..derivatives import as_point, numerical_jacobian
-
-Array = NDArray[np.float64]
 
 
 class Goal(NamedTuple):

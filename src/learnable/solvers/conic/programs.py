@@ -28,8 +28,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...core.errors import DataError, LearnableError
-from ...core.estimator import Certificate
+from ...core import Certificate, DataError, LearnableError
 from .kkt import Goal, KKTReport, Rows
 
 Array: TypeAlias = NDArray[np.float64]
@@ -283,7 +282,7 @@ def _rows(name: str, side: str, M: Any, right: Any, n: int) -> tuple[Any, Array]
     vector = _vector(side, right)
     if matrix.shape[0] != len(vector):
         raise DataError(
-            f"QuadraticProgram: {side} must have {matrix.shape[0]} entries, one a row of {name}; got {len(vector)}."
+            f"QuadraticProgram: {side} must have {matrix.shape[0]} entries, one per row of {name}; got {len(vector)}."
         )
     return matrix, vector
 

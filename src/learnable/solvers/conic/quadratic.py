@@ -36,12 +36,21 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, TOLERANCE, check_parameters, optional
-from ...core.errors import DataError, LearnableError
-from ...core.estimator import Certificate, Progress, no_progress
-from ...core.threads import one_thread_blas
+from ...core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    TOLERANCE,
+    Array,
+    Certificate,
+    DataError,
+    LearnableError,
+    Progress,
+    check_parameters,
+    no_progress,
+    one_thread_blas,
+    optional,
+)
 from .interior_point import CentralPath, Constraints, mehrotra_step, system_of
 from .kkt import KKTReport, kkt_report
 from .programs import (
@@ -53,8 +62,6 @@ from .programs import (
     equilibrate,
     largest,
 )
-
-Array = NDArray[np.float64]
 
 _STALLED: Final = 6  # steps without progress: rounding, or no solution
 _NEAR: Final = 1e-3  # residual from which the active constraints can be guessed

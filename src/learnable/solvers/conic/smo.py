@@ -35,10 +35,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, no_progress
-from ...core.threads import TaskTeam, resolve_n_jobs
+from ...core import Array, NDArray, Progress, TaskTeam, no_progress, resolve_n_jobs
 from ._smo_kernels import (
     LANES,
     Block,
@@ -50,7 +48,6 @@ from ._smo_kernels import (
     solve_block_alone,
 )
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
 _SUM_TILE = 2048  # columns that one call sums
@@ -214,7 +211,7 @@ class RowCache:
 _BLOCK = 512  # variables in a working set
 _LARGE = 8_000  # variables from which there are twice as many: fewer rounds, each over all rows
 _SHRINK = 0.1  # share of a block's violation at which its solution stops
-_MOST_STEPS = 100  # steps a variable before the next working set: infeasible programs would loop forever
+_MOST_STEPS = 100  # steps per variable before the next working set: infeasible programs would loop forever
 _TOUCHING = 1e-10  # squared distance of two hulls, relative to the extent of the data, below which they touch
 _RESTLESS = 0.5  # share of the rows not at rest up to which they are solved for alone
 _INEXACT = 0.98  # share of tol to reach with float32 rows, whose error the exact check then adds

@@ -37,15 +37,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Nothing, Number
-from ...core.errors import ParameterError
+from ...core import Array, NDArray, Nothing, Number, ParameterError
 from ..problem import Solution
 from .objective import ALL_ROWS, Objective, Recorder, is_whole
 from .steps import FROM_ZERO, POSITIVE, Checked, Now, StepRule
-
-Array = NDArray[np.float64]
 
 
 class State(NamedTuple):

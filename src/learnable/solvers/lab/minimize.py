@@ -46,11 +46,19 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import MAX_ITER, MAX_SECONDS, TOLERANCE, Boolean, Number, check_parameters, optional
-from ...core.errors import ParameterError
-from ...core.estimator import Certificate
+from ...core import (
+    MAX_ITER,
+    MAX_SECONDS,
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    Number,
+    ParameterError,
+    check_parameters,
+    optional,
+)
 from ..problem import Evaluation, Moment, Solution
 from ..smooth.newton import newton
 from ..smooth.quasi_newton import lbfgs, nonlinear_cg
@@ -69,8 +77,6 @@ from .first_order import (
 )
 from .objective import Objective, Recorder, relative_gradient, start_of
 from .steps import Backtracking, Constant, InverseRoot, Now, StepRule, as_rule
-
-Array = NDArray[np.float64]
 
 _MOST_TRIALS = 60  # trials of a step length
 _DROWNED = 1e-10  # ‖x₊ − y‖²/η, relative to f, of which rounding leaves too few digits

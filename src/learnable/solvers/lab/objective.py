@@ -27,16 +27,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 
-from ...core.declare import Number
-from ...core.errors import DataError, ParameterError
-from ...core.estimator import Kind
+from ...core import Array, DataError, Kind, NDArray, Number, ParameterError
 from ..derivatives import as_point, difference_steps, numerical_jacobian
 from ..problem import Evaluation, Moment, Trace
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp] | slice
 
 ALL_ROWS = slice(None)

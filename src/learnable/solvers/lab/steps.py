@@ -26,12 +26,8 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Number, Rule
-from ...core.errors import ParameterError
-
-Array = NDArray[np.float64]
+from ...core import Array, Number, ParameterError, Rule
 
 _DROWNED = 1e-10  # decrease, relative to f, of which rounding leaves too few digits
 _MOST_TRIALS = 60  # halvings: from 1 to the rounding of float64

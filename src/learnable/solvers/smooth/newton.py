@@ -13,16 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from ...core.errors import DataError, NoRootError
-from ...core.estimator import Observer, Progress, never, no_progress, unobserved
+from ...core import Array, DataError, NoRootError, Observer, Progress, never, no_progress, unobserved
 from ..derivatives import as_point, numerical_jacobian
 from ..problem import Evaluation, Solution, TwiceSmooth, backtrack
 from ..systems.normal_equations import conjugate_gradient
-
-Array = NDArray[np.float64]
 
 _ARMIJO = 1e-4  # share of the slope that a step must earn: the usual value (Nocedal and Wright, section 3.1)
 _MAX_HALVINGS = 40  # 2⁻⁴⁰ of a step moves nothing that float64 could tell

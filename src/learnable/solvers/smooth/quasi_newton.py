@@ -33,12 +33,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Observer, Progress, never, no_progress, unobserved
+from ...core import Array, NDArray, Observer, Progress, never, no_progress, unobserved
 from ..problem import Evaluation, Smooth, Solution
-
-Array = NDArray[np.float64]
 
 _ARMIJO = 1e-4  # Wolfe's conditions with the usual values for quasi-Newton steps (Nocedal and Wright, section 3.1)
 _CURVATURE = 0.9  # share of the slope that may be left after a step: loose, so that the first trial mostly passes
@@ -87,7 +84,7 @@ def lbfgs(
     while now.measure > tol and n_iter < max_iter:
         step = -_two_loop(now.gradient, pairs, inverse_hessian)
         if n_iter == 0 and inverse_hessian is None:
-            step /= max(1.0, float(np.linalg.norm(step)))  # nothing is known of the scale yet
+            step /= max(1.0, float(np.linalg.norm(step)))  # the scale is not known yet
         taken = _wolfe_search(problem, x, now, step)
         if taken is None:
             if not pairs:
@@ -209,7 +206,7 @@ def nonlinear_cg(
             steepest = True
             slope = float(now.gradient @ direction)
         if length == 0.0:
-            length = 1.0 / max(1.0, float(np.linalg.norm(now.gradient)))  # nothing is known of the scale yet
+            length = 1.0 / max(1.0, float(np.linalg.norm(now.gradient)))  # the scale is not known yet
         taken = _cg_search(problem, x, now, direction, slope, length)
         if taken is None:
             if steepest:

@@ -14,17 +14,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Observer, Progress, Watched, never, no_progress, unobserved
-from ...core.threads import interruptible, one_thread_blas
+from ...core import Array, Observer, Progress, Watched, interruptible, never, no_progress, one_thread_blas, unobserved
 from ...data.blocks import Blocks
 from ..problem import Evaluation, Solution
 from ..systems.least_squares import dense_rows
 from .newton import factorised, newton
 from .quasi_newton import lbfgs
-
-Array = NDArray[np.float64]
 
 _MOST_DIRECT = 1500  # parameters for which a Hessian is formed
 _ROWS_PER_PARAMETER = 16  # of the thinned problem

@@ -29,11 +29,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, lapack
 
-from ...core.errors import DataError
-from ...core.threads import interruptible, one_thread_blas
+from ...core import Array, DataError, NDArray, interruptible, one_thread_blas
 from ...data.blocks import Block, Blocks, map_reduce
 from .moments import (
     CLOSED_FORM_TOLERANCE,
@@ -47,8 +45,6 @@ from .moments import (
     targets_of,
 )
 from .orthogonal import LinearFit, eliminate_intercept, orthogonal_fit, weighted_mean
-
-Array = NDArray[np.float64]
 
 _SMALL_WORK = 2e6  # n·d² below which the most accurate path costs a few milliseconds at most
 _TINY_WORK = 2e5  # n·d² below which it costs less than a millisecond

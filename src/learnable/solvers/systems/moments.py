@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import kernel
 from ...data.blocks import Block, Blocks, map_reduce, unsigned
 
-Array = NDArray[np.float64]
 Index = NDArray[np.uint32] | NDArray[np.uint64]  # unsigned: no test for negative indices in the loop
 
 

@@ -21,10 +21,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.estimator import Progress, Watched, no_progress
-from ...core.threads import one_thread_blas
+from ...core import Array, Progress, Watched, no_progress, one_thread_blas
 from ...data.blocks import Block, Blocks, BlockSource, map_reduce, unsigned
 from .moments import (
     CLOSED_FORM_TOLERANCE,
@@ -36,8 +34,6 @@ from .moments import (
     targets_of,
 )
 from .orthogonal import LinearFit
-
-Array = NDArray[np.float64]
 
 _MOST_CANCELLATION = 1e4  # of W x̄² against Σ w (x − x̄)² that is let pass
 _RESTARTS = 3  # of the recurrence, whose residual drifts away from the true one

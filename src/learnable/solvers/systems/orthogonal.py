@@ -15,14 +15,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack, qr, solve_triangular
 from scipy.optimize import nnls
 
-from ...core.threads import interruptible, one_thread_blas
+from ...core import Array, NDArray, interruptible, one_thread_blas
 from .moments import relative_residual
 
-Array = NDArray[np.float64]
 Exponents = NDArray[np.int64]
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import DataError, Number, ParameterError, check_parameters
 
 Array = NDArray[np.float64]
 
@@ -116,17 +115,17 @@ class Inequality:
         raise TypeError(f"{type(self).__name__} does not define _radius")
 
 
-def finite_sample(owner: str, sample: Any) -> Array:
+def finite_sample(owner: str, sample: Any, what: str = "the sample") -> Array:
     """Return the sample as finite numbers in one dimension."""
     try:
         x = np.asarray(sample, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{owner}: the sample must be numbers; {error}.") from error
+        raise DataError(f"{owner}: {what} must be numbers; {error}.") from error
     if x.ndim != 1 or len(x) == 0:
-        raise DataError(f"{owner}: the sample must be one or more numbers in one dimension; got shape {x.shape}.")
+        raise DataError(f"{owner}: {what} must be one or more numbers in one dimension; got shape {x.shape}.")
     if not np.isfinite(x).all():
         place = int(np.argmax(~np.isfinite(x)))
-        raise DataError(f"{owner}: value {place} of the sample is {x[place]}; leave it out, or find out why.")
+        raise DataError(f"{owner}: value {place} of {what} is {x[place]}; leave it out, or find out why.")
     return x
 
 

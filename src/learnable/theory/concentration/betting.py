@@ -23,8 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ...core.declare import check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import DataError, ParameterError, check_parameters
 from .base import COUNT, LEVEL, Array, Check, Inequality, check_range, finite_sample
 
 #: A bet is at most this share of what would ruin the gambler.

@@ -19,8 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, xlogy
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import ParameterError
+from ...core import Number, ParameterError, check_parameters
 from .base import LEVEL, Array, Check, Inequality, check_range, finite_sample
 
 _SHARE = Number(low=0.0, high=1.0)

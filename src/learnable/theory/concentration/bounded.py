@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import ParameterError
+from ...core import Number, ParameterError, check_parameters
 from .base import Array, Check, Inequality, check_range, finite_sample
 
 

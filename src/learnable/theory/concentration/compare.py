@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.declare import check_parameters
-from ...core.errors import DataError
+from ...core import DataError, check_parameters
 from .base import LEVEL, Check, Inequality, finite_sample
 from .betting import Betting
 from .binomial import ClopperPearson, KLBound

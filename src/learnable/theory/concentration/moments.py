@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import DataError, Number, ParameterError, check_parameters
 from .base import Array, Check, Inequality, finite_sample
 
 _NON_NEGATIVE = Number(low=0.0)

@@ -20,8 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from scipy.optimize import brentq
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import DataError
+from ...core import DataError, Number, check_parameters
 from .base import Array, Check, Inequality, check_range, finite_sample
 from .bounded import check_ends
 from .moments import check_variance

@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ...core.declare import check_parameters
-from ...core.errors import DataError, ParameterError
+from ...core import DataError, ParameterError, check_parameters
 from ..concentration.base import COUNT, Array
 from .counting import log_sauer, sauer
 

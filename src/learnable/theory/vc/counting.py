@@ -14,8 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from ...core.declare import Number, check_parameters
-from ...core.errors import ParameterError
+from ...core import Number, ParameterError, check_parameters
 from ..concentration.base import COUNT, LEVEL
 
 _DIMENSION = Number(low=0, integer=True)

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.declare import check_parameters
-from ...core.errors import DataError
+from ...core import DataError, check_parameters
 from ..concentration.base import COUNT, POSITIVE, Array
 from ..covering import function_table
 from .classes import FiniteClass, SetClass

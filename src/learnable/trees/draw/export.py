@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.declare import Boolean, Number, Options, check_parameters, optional
-from ...core.errors import ParameterError
+from ...core import Boolean, Number, Options, ParameterError, check_parameters, optional
 from .view import TreeView, view_tree
 
 _COUNT = Number(low=0, integer=True)

@@ -11,10 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.declare import Number, check_parameters, optional
-from ...core.errors import DataError
+from ...core import DataError, NDArray, Number, check_parameters, optional
 from ...plots.axes import ACCENT, MUTED
 from ...plots.markup import Markup, clean, compact, svg, tag
 from ...plots.optimization import COLOURS
@@ -52,8 +50,8 @@ class NodeFigures:
         target = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
         if table.ndim != 2 or table.shape[1] != model.n_features_in_ or target.shape != (len(table),):
             raise DataError(
-                f"{owner}: X must have {model.n_features_in_} columns and y one value a row; got shapes {table.shape} "
-                f"and {target.shape}."
+                f"{owner}: X must have {model.n_features_in_} columns and y one value per row; got shapes "
+                f"{table.shape} and {target.shape}."
             )
         self.X = table
         self.y = target
@@ -169,8 +167,6 @@ class NodeFigures:
             self.rows[node] = np.sort(np.concatenate(parts))
 
 
-Array = NDArray[np.float64]
-
 # mean widths of a letter at 12 units; estimates from above for most fonts
 _LETTER = 6.6
 _BOLD = 7.5
@@ -243,7 +239,7 @@ def plot_tree(
     check_parameters(owner, given, rules)
     view = view_tree(owner, decision_tree, feature_names, class_names)
     if view.value.shape[1] > 1:
-        raise DataError(f"{owner}: draws one target; this tree has {view.value.shape[1]}. Fit one tree a target.")
+        raise DataError(f"{owner}: draws one target; this tree has {view.value.shape[1]}. Fit one tree per target.")
     passed = path_of(owner, decision_tree, view, sample) if sample is not None else None
     figures = NodeFigures(owner, decision_tree, view, X, y)
     return _Drawing(view, figures, passed, _values_of(sample), max_depth, precision).draw(title)

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from ...core.errors import DataError, DataTypeError
+from ...core import Array, DataError, DataTypeError, NDArray
 from ..category_tree import CategoryTree
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import lean_kernel
 from .._random import child_seed
 from ..criteria import ABSOLUTE, ENTROPY, GINI, GRADIENT, MISCLASSIFICATION, POISSON
 from ._search import search
 from ._sorting import Int, load_codes
 from ._sweeps import COLUMN, CUT, MISSING_LEFT, NEXT, SCORE, THRESHOLD, add_row, score_of
-
-Array = NDArray[np.float64]
 
 _EPSILON = 2.220446049250313e-16  # distance from one to the next float64
 

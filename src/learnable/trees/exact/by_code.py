@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from .._random import mix, next_random
 from ..criteria import Target
 from ..growth import Limits
@@ -20,8 +20,6 @@ from ._nodes import Level, judge_splits, place_thresholds, summarise
 from ._search import draw_cut, judge_cut
 from ._sweeps import COLUMN, CUT, FOUND_SIZE, LEVEL, MISSING_LEFT, N_LEFT, NEXT, SCORE, THRESHOLD, record, sweep_groups
 from .workspace import CodeTable, Goal
-
-Array = NDArray[np.float64]
 
 _FREE = np.zeros(3)  # no monotone constraint
 _NO_CODES = np.zeros(65, np.uint32)  # more than `_search.SMALL`: the cut is searched among all codes

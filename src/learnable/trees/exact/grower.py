@@ -17,8 +17,8 @@ import heapq
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ..criteria import GRADIENT, Target
 from ..growth import Grown, GrowthRule, GrowthStopped, NodeStore
 from ..random.grower import Values, grow_random
@@ -70,9 +70,6 @@ def _walk(nodes: NodeStore, max_leaves: int) -> tuple[list[int], list[tuple[floa
             if nodes.feature[child] >= 0:
                 heapq.heappush(waiting, (-float(nodes.gain[child]), child))
     return order, sorted(waiting), n_left
-
-
-Array = NDArray[np.float64]
 
 
 def grow(

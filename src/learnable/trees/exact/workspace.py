@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.threads import on_main_thread, run_tasks
+from ...core import Array, NDArray, on_main_thread, run_tasks
 from ..criteria import ABSOLUTE_ERROR, CLASSES, PAIRS, SUMS, TWO, Target
 from ..growth import GrowthRule, NodeStore, limits_of
 from ..table import Columns
@@ -26,8 +25,6 @@ from ._nodes import (
 from ._search import search
 from ._sorting import COUNTS
 from ._sweeps import FOUND_SIZE, LEVEL, SCORE, TIE, medians, rank_level
-
-Array = NDArray[np.float64]
 
 _FEW_CODES = 4096  # columns with up to so many codes may be summed by code
 _WORTH_A_THREAD = 1 << 18  # rows times columns
@@ -228,7 +225,7 @@ class Workspace:
         size = d if all_columns else m
         work = int((level.end - level.begin).sum()) * self.limits.max_features
         n_parts = min(self.n_threads, size) if work >= _WORTH_A_THREAD else 1
-        cuts = _even_cuts(size, n_parts) if all_columns else _cuts_by_rows(level, n_parts)
+        cuts = [size * k // n_parts for k in range(n_parts + 1)] if all_columns else _cuts_by_rows(level, n_parts)
         results = []
         for _ in range(n_parts if all_columns else 1):
             found = np.zeros((m, FOUND_SIZE))
@@ -322,10 +319,6 @@ def run_parts(part: Callable[[int], None], n_parts: int, stop: NDArray[np.int64]
 
 def _only_wait(n_done: int) -> None:
     """Do nothing between two chances for Ctrl-C."""
-
-
-def _even_cuts(size: int, n_parts: int) -> list[int]:
-    return [size * k // n_parts for k in range(n_parts + 1)]
 
 
 def _cuts_by_rows(level: Level, n_parts: int) -> list[int]:

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import ABORT, Array
 from ...core.jit import ieee_kernel, intrinsic, lean_kernel, lean_strict_kernel
-from ...core.threads import ABORT
 
 # --------------------------------------------------------------------------------------------------------------------
 # Threads that meet inside a kernel: an atomic counter, a short spin, then giving way; and fetching ahead.
@@ -38,7 +37,7 @@ _give_way = intrinsic("give_way")
 
 @lean_kernel
 def meet(meeting: Any, stop: Any, n_threads: Any, count: Any) -> bool:
-    """Wait until all threads have come to their meeting number `count` (1, 2, …); False: leave, somebody stopped."""
+    """Wait until all threads have come to their meeting number `count` (1, 2, …); return False if one stopped."""
     atomic_add(meeting, 0, 1)
     goal = n_threads * count
     turns = 0
@@ -162,7 +161,6 @@ class Space(NamedTuple):
     stack: Any
 
 
-Array = NDArray[np.float64]
 Int = Any
 
 CODES: Final = 256  # values of a byte

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array
 from ...core.jit import ieee_kernel
 from ...data.any_order import add_tile, read_ledger, unit_of
 from .._random import mix, next_random
@@ -43,7 +43,6 @@ from ._kernels import (
     whole,
 )
 
-Array = NDArray[np.float64]
 Int = Any
 
 #: Columns of Nodes.link.

@@ -29,11 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from ...core.errors import ParameterError
+from ...core import Array, NDArray, ParameterError, run_tasks
 from ...core.jit import kernel, lean_kernel
-from ...core.threads import run_tasks
 from .sharing import bundle, level_bins, transpose
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -42,9 +40,6 @@ from .sharing import bundle, level_bins, transpose
 # With equal shares alone, a column that is zero in nine of ten rows would spend nine of ten bins on that one value.
 # So a value that has the weight of a bin or more gets its own, and the other bins share what is left, as in LightGBM
 # (Ke et al., NIPS 2017).
-
-
-Array = NDArray[np.float64]
 
 
 #: Rows from which the edges of bins are computed; more would not move them visibly.
@@ -382,7 +377,7 @@ class Bins:
         return BinnedTable(self, rows, columns)
 
     def _padded_edges(self, dtype: Any) -> NDArray[Any]:
-        """Return 255 edges a column, infinite ones at the end; x <= edge is the same in both precisions."""
+        """Return 255 edges per column, infinite ones at the end; x <= edge is the same in both precisions."""
         padded = np.full((self.n_columns, 256), np.inf, dtype)
         for j in range(self.n_columns):
             own = self.edges[self.edge_start[j] : self.edge_start[j + 1]]

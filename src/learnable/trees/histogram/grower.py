@@ -31,10 +31,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import ParameterError
-from ...core.threads import BarrierTeam
+from ...core import BarrierTeam, NDArray, ParameterError
 from ...data.any_order import LEDGER, LIMBS
 from ..growth import Grown, GrowthStopped
 from ..layout import Trees
@@ -42,8 +40,6 @@ from ._kernels import CODES, FOUND_SIZE, Limits, Space, Table, Task, Work
 from ._leafwise import LINKS, NUMBERS, STATS, WORDS
 from ._worker import Out, grow_tree
 from .bins import BinnedTable, Bins
-
-Array = NDArray[np.float64]
 
 _BLOCKS = 64  # fixed pieces of the rows, whatever the number of threads
 _MOST_POOL_BYTES = 1 << 29  # of histograms that are kept at a time

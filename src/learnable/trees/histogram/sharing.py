@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError
+from ...core import Array, DataError, NDArray
 from ...core.jit import lean_kernel
 from ...data.any_order import sums_by_group
 
@@ -22,7 +21,6 @@ from ...data.any_order import sums_by_group
 # one.
 
 
-Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 MOST_CATEGORIES = 65_536  # codes that fit into 16 bits

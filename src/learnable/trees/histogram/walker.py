@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import ieee_kernel
 from ..layout import Trees
 from ._kernels import Table
@@ -14,8 +14,6 @@ from ._leafwise import FEATURE, LEFT, LINKS, RIGHT, SPLIT_AT, TO_LEFT, WORDS
 from ._worker import walk
 from .bins import BinnedTable
 from .grower import HistogramRule, make_table
-
-Array = NDArray[np.float64]
 
 
 @ieee_kernel

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import kernel
 from ..predict import goes_left
 
-Array = NDArray[np.float64]
 Nodes = NDArray[np.int32]
 
 

@@ -21,17 +21,12 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from ...core.declare import Matches, Number, Options, check_parameters
-from ...core.errors import DataError, DataTypeError
-from ...core.estimator import Certificate
+from ...core import Array, Certificate, DataError, DataTypeError, Matches, NDArray, Number, Options, check_parameters
 from ...data.door import read_features, read_target, read_weight, take_named_columns
 from ..layout import Trees, renumbered
 from ._kernels import errors_below
-
-Array = NDArray[np.float64]
 
 _TIE = 1e-12  # errors within it are equal
 _RULES = {
@@ -293,7 +288,7 @@ def _read_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> PruningRows:
     if len(codes) != table.shape[0]:
         raise DataError(
             f"prune: X and y have inconsistent numbers of samples: X has {table.shape[0]} rows, y has {len(codes)}. "
-            "Pass one target a row."
+            "Pass one target per row."
         )
     known = {label: code for code, label in enumerate(model.classes_.tolist())}
     lookup = np.array([known.get(label, -1) for label in labels.tolist()], dtype=np.int64)

@@ -20,15 +20,12 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...core.errors import DataError, ParameterError
+from ...core import Array, DataError, NDArray, ParameterError
 from ...meta.selection import standard_errors, within_one_error
 from ...meta.splits import make_splits
 from ..layout import Trees, renumbered
 from ._kernels import prune_weakest, sum_branches
-
-Array = NDArray[np.float64]
 
 #: Steps whose λ differ by less than this share of the root's cost are one step; only rounding tells them apart.
 _TIE: Final = 1e-13
@@ -65,7 +62,7 @@ def node_costs(tree: Trees, cost: Any = "impurity", n_outputs: int = 1) -> Array
         return share * tree.impurity
     costs = np.ascontiguousarray(cost, dtype=np.float64)
     if costs.shape != (tree.n_nodes,) or not np.isfinite(costs).all():
-        raise ParameterError(f"node_costs: cost must be {tree.n_nodes} finite numbers, one a node.")
+        raise ParameterError(f"node_costs: cost must be {tree.n_nodes} finite numbers, one per node.")
     return costs
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ...core.jit import lean_kernel
 from .._random import child_seed, mix, next_random
 from ..exact._nodes import is_enough
@@ -26,9 +26,6 @@ from ..exact._sweeps import mass
 # The values of a column are gathered and their ends are found, a threshold is drawn between them, and the sums on its
 # left are taken in one more pass over the gathered values. Those of the best column so far stay, so that the division
 # of the rows need not gather them again.
-
-
-Array = NDArray[np.float64]
 
 
 @lean_kernel

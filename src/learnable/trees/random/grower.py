@@ -13,16 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from ...core import Array, NDArray
 from ..criteria import ENTROPY, GINI, SQUARED, Target
 from ..exact.workspace import run_parts
 from ..growth import GrowthRule, Limits, limits_of
 from ..layout import Trees
 from ..table import Columns
 from ._kernels import grow_tree
-
-Array = NDArray[np.float64]
 
 _INNER_VALUES = 1 << 15  # a quarter of a megabyte
 _OUTER_SHARE = 16  # of the rows: eight values come into the cache together

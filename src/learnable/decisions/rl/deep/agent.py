@@ -23,34 +23,36 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.certificate import Certificate
-from ....core.declare import (
+from ....core import (
     MAX_SECONDS,
     N_JOBS,
+    AnyArray,
     Boolean,
+    Certificate,
+    DataError,
+    Loadable,
     Matches,
     Nothing,
     Number,
     Options,
+    ParameterError,
     Rule,
     check_parameters,
+    hook,
+    law,
+    one_thread_blas,
     optional,
+    resolve_n_jobs,
+    run_tasks,
 )
-from ....core.errors import DataError, ModelFileError, ParameterError
-from ....core.threads import one_thread_blas, resolve_n_jobs, run_tasks
-from ....neural.network import Network
 from ....neural.optimisers import Optimiser
 from ..._random import make_streams
 from ...chunks import Clock
-from ._play_kernels import PolicyArrays
 from .loop import MOVES, STEPS, Diverged, Run, Session, new_block
 from .networks import UNIT_CODES
 from .results import Evaluation, SeedSweep, Training, sweep
 from .worlds import CompiledWorld, World, as_world
-
-Array = NDArray[Any]
 
 #: Updates between two looks at the size of the parameters, and the size at which learning has diverged: weights of a
 #: network that works are of the order of one.
@@ -63,7 +65,7 @@ _WIDTHS = Matches(
 
 
 @dataclass(eq=False)
-class DeepAgent:
+class DeepAgent(Loadable):
     """Base of the agents; not to be used directly.
 
     Parameters
@@ -116,33 +118,16 @@ class DeepAgent:
 
     # What a subclass defines.
 
-    def _networks(self, memory: dict[str, Array]) -> tuple[Network, Network | None]:
-        """Return the network that acts, and the one that values states, if it is another one."""
-        raise TypeError(f"{type(self).__name__} does not define _networks")
+    _networks = hook(
+        "(memory) → tuple[Network, Network | None]: the network that acts, and the one that values states, if another."
+    )
 
-    def _start(self, memory: dict[str, Array], world: World, rng: np.random.Generator) -> None:
-        """Add the arrays that learning starts from to the memory."""
-        raise TypeError(f"{type(self).__name__} does not define _start")
-
-    def _policy(self, memory: dict[str, Array], which: str) -> PolicyArrays:
-        """Return the policy of `theta` ("last") or of `best`."""
-        raise TypeError(f"{type(self).__name__} does not define _policy")
-
-    def _parts(self, memory: dict[str, Array], gradient: Array) -> Any:
-        """Open tapes on the memory."""
-        raise TypeError(f"{type(self).__name__} does not define _parts")
-
-    def _rule(self) -> Any:
-        """Return the optimiser's update rule."""
-        raise TypeError(f"{type(self).__name__} does not define _rule")
-
-    def _rows(self, world: World) -> int:
-        """Return the rows of a block."""
-        raise TypeError(f"{type(self).__name__} does not define _rows")
-
-    def _absorb(self, session: Session) -> None:
-        """Learn from the block."""
-        raise TypeError(f"{type(self).__name__} does not define _absorb")
+    _start = hook("(memory, world, rng) → None: Add the arrays that learning starts from to the memory.")
+    _policy = hook("(memory, which) → PolicyArrays: Return the policy of `theta` ('last') or of `best`.")
+    _parts = hook("(memory, gradient) → Any: Open tapes on the memory.")
+    _rule = hook("() → Any: Return the optimiser's update rule.")
+    _rows = hook("(world) → int: Return the rows of a block.")
+    _absorb = hook("(session) → None: Learn from the block.")
 
     def _rules(self) -> dict[str, Rule]:
         """Return the ranges of the parameters."""
@@ -161,7 +146,7 @@ class DeepAgent:
             "random_state": optional(Number(low=0, integer=True)),
         }
 
-    # What everybody uses.
+    # What all agents use.
 
     def learn(
         self,
@@ -338,14 +323,14 @@ class DeepAgent:
         memory = None if self.memory is None else {name: array.copy() for name, array in self.memory.items()}
         return dataclasses.replace(self, memory=memory)
 
-    def _learned(self) -> dict[str, Array]:
+    def _learned(self) -> dict[str, AnyArray]:
         if self.memory is None:
             raise DataError(f"{type(self).__name__}: has learned nothing yet; call learn.")
-        found: dict[str, Array] = self.memory
+        found: dict[str, AnyArray] = self.memory
         return found
 
     @staticmethod
-    def _n_actions(memory: dict[str, Array]) -> int:
+    def _n_actions(memory: dict[str, AnyArray]) -> int:
         return int(memory["sizes"][1])
 
     def _open(self, world: World) -> Session:
@@ -384,13 +369,13 @@ class DeepAgent:
                 f"{world.n}; keep n_envs, or make a new agent."
             )
 
-    def _new_memory(self, world: World) -> dict[str, Array]:
+    def _new_memory(self, world: World) -> dict[str, AnyArray]:
         seed = self.random_state
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         streams = make_streams(seed, 3, purpose=7)
         d = world.n_features
-        memory: dict[str, Array] = {
+        memory: dict[str, AnyArray] = {
             "sizes": np.array([d, world.n_actions, world.width], dtype=np.int64),
             "low": np.array(world.low, dtype=np.float64),
             "high": np.array(world.high, dtype=np.float64),
@@ -420,7 +405,7 @@ class DeepAgent:
         memory["best_scale"] = memory["scale"].copy()
         return memory
 
-    def _step(self, session: Session, gradient: Array, rate: float) -> None:
+    def _step(self, session: Session, gradient: AnyArray, rate: float) -> None:
         """Shorten the gradient and make one step of the optimiser."""
         from ....neural._optimiser_kernels import couple, norm_of
 
@@ -435,7 +420,7 @@ class DeepAgent:
             if not largest <= _LARGEST_PARAMETER:
                 raise Diverged(f"parameters reach {largest:.3g} after {session.optimiser.t} updates")
 
-    def _reward_scale(self, memory: dict[str, Array]) -> float:
+    def _reward_scale(self, memory: dict[str, AnyArray]) -> float:
         """Return what rewards are multiplied with."""
         count, _, squares = memory["return_moments"]
         if not self.normalise_rewards or count < 2.0 or squares <= 0.0:
@@ -455,18 +440,18 @@ class DeepAgent:
             fingerprint=process.fingerprint,
         )  # fmt: skip
 
-    def _greedy_table(self, memory: dict[str, Array]) -> tuple[Array, Array]:
+    def _greedy_table(self, memory: dict[str, AnyArray]) -> tuple[AnyArray, AnyArray]:
         """Return the network's value and the greedy action of every state of a table."""
         rows = np.eye(int(memory["sizes"][0]))
         values = self.state_values(rows)
         actions = np.array([self.act(row) for row in rows])
         return values, actions
 
-    def state_values(self, observations: Any, *, which: str = "best") -> Array:
+    def state_values(self, observations: Any, *, which: str = "best") -> AnyArray:
         """Return what the network expects from each observation on, discounted."""
         raise TypeError(f"{type(self).__name__} does not define state_values")
 
-    def _seen_rows(self, memory: dict[str, Array], observations: Any, which: str) -> Array:
+    def _seen_rows(self, memory: dict[str, AnyArray], observations: Any, which: str) -> AnyArray:
         """Return observations as the network sees them."""
         prefix = "best_" if which == "best" else ""
         X = np.atleast_2d(np.asarray(observations, dtype=np.float64))
@@ -500,19 +485,14 @@ class DeepAgent:
         if target is not None and eval_every is None:
             raise ParameterError(f"{owner}: a target is looked at in evaluations; set eval_every.")
 
-    def _check_loaded(self) -> None:
-        self._check()
-        if self.memory is None:
-            return
-        owner = type(self).__name__
-        try:
-            sound = self._is_sound(self.memory)
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
-            raise ModelFileError(f"load: the memory of a {owner} lacks {error}.") from None
-        if not sound:
-            raise ModelFileError(f"load: the memory of a {owner} does not fit together.")
+    _laws = (
+        law(
+            "the memory of a {owner} does not fit together",
+            lambda agent: agent._check() is None and (agent.memory is None or agent._is_sound(agent.memory)),
+        ),
+    )
 
-    def _is_sound(self, memory: dict[str, Array]) -> bool:
+    def _is_sound(self, memory: dict[str, AnyArray]) -> bool:
         """Tell whether the arrays fit together: compiled loops do not check bounds."""
         d, n_actions, width = (int(size) for size in memory["sizes"])
         network, values = self._networks(memory)
@@ -540,7 +520,7 @@ class DeepAgent:
         return bool(sound and memory["best_score"].shape == (2,) and memory["seed"].shape == (1,))
 
 
-def _most_lost(process: Any, gamma: float, values: Array, actions: Array) -> float:
+def _most_lost(process: Any, gamma: float, values: AnyArray, actions: AnyArray) -> float:
     """Return what a policy loses at most in any state that can be met, from one backup of any values."""
     Q = np.full((process.n_states, process.n_actions), -np.inf)
     Q[process.pair_state, process.pair_action] = process.reward + gamma * (process.P @ values)
@@ -555,9 +535,9 @@ def _most_lost(process: Any, gamma: float, values: Array, actions: Array) -> flo
     return float((best - own)[met].max() + gamma / (1.0 - gamma) * (rise - fall))
 
 
-def _reachable(process: Any) -> Array:
+def _reachable(process: Any) -> AnyArray:
     """Return which states can be met from the start, by any actions."""
-    met: Array = np.ones(process.n_states, dtype=bool) if process.start is None else process.start > 0.0
+    met: AnyArray = np.ones(process.n_states, dtype=bool) if process.start is None else process.start > 0.0
     while True:
         grown = met | (np.asarray(process.P.T @ met[process.pair_state].astype(float)) > 0.0)
         if np.array_equal(grown, met):
@@ -565,7 +545,7 @@ def _reachable(process: Any) -> Array:
         met = grown
 
 
-def _check_world(owner: str, memory: dict[str, Array], world: World) -> None:
+def _check_world(owner: str, memory: dict[str, AnyArray], world: World) -> None:
     """Raise an error where an agent meets an environment of other sizes than it learned in."""
     here = (world.n_features, world.n_actions, world.width)
     learned = tuple(int(size) for size in memory["sizes"])

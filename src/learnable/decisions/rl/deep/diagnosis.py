@@ -13,19 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError
-from ....core.threads import one_thread_blas
+from ....core import AnyArray, DataError, one_thread_blas
 from ....neural.layers.dense import Dense
-from ....plots.lines import function_bands
+from ....plots import function_bands, scatter
 from ....plots.markup import Markup, join, tag
-from ....plots.points import scatter
 from .agent import DeepAgent
 from .loop import new_block
 from .worlds import as_world
-
-Array = NDArray[Any]
 
 #: A step of a truncated episode is judged if at most this share of its return lies beyond the cut.
 _BEYOND = 0.05
@@ -64,12 +59,12 @@ class Diagnosis:
     """
 
     agent: str
-    predicted: Array
-    realised: Array
+    predicted: AnyArray
+    realised: AnyArray
     bias: float
     explained: float
     layers: tuple[LayerGradient, ...]
-    curve: Array
+    curve: AnyArray
 
     def words(self) -> list[str]:
         """Return what there is to say, one sentence each."""
@@ -184,7 +179,7 @@ def diagnose(agent: DeepAgent, env: Any, *, episodes: int = 20, random_state: in
     )
 
 
-def _play(agent: DeepAgent, env: Any, episodes: int, random_state: int) -> tuple[Array, Array, Array]:
+def _play(agent: DeepAgent, env: Any, episodes: int, random_state: int) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Return observations, actions and discounted returns of the steps that can be judged."""
     memory = agent._learned()
     world = as_world(env, episodes, 10_000)
@@ -217,7 +212,7 @@ def _play(agent: DeepAgent, env: Any, episodes: int, random_state: int) -> tuple
 
 
 def _layers(
-    agent: DeepAgent, memory: dict[str, Array], obs: Array, action: Array, error: Array
+    agent: DeepAgent, memory: dict[str, AnyArray], obs: AnyArray, action: AnyArray, error: AnyArray
 ) -> tuple[LayerGradient, ...]:
     """Return weights and gradients of the squared error of the values, layer by layer."""
     actor, critic = agent._networks(memory)

@@ -23,10 +23,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.declare import Boolean, Number, Rule
-from ....core.errors import DataError
+from ....core import AnyArray, Boolean, DataError, Number, Rule
 from ....neural.network import Network
 from ....solvers.lab.first_order import Adam
 from . import _replay_kernels as replay_kernels
@@ -36,8 +34,6 @@ from .agent import DeepAgent
 from .loop import STEPS, Diverged, Session
 from .networks import build, policy_arrays
 from .worlds import World
-
-Array = NDArray[Any]
 
 #: Added to errors, so that no step has the priority zero.
 _LEAST_ERROR = 1e-6
@@ -53,12 +49,12 @@ class _Parts:
     target: Any
     replay: replay_kernels.Replay
     batch: replay_kernels.Batch
-    seen: Array
-    seen_next: Array
-    goal: Array
-    error: Array
-    slope: Array
-    gradient: Array
+    seen: AnyArray
+    seen_next: AnyArray
+    goal: AnyArray
+    error: AnyArray
+    slope: AnyArray
+    gradient: AnyArray
 
 
 @dataclass(eq=False)
@@ -146,11 +142,11 @@ class DQN(DeepAgent):
             | {"learning_starts": Number(low=0, integer=True), "huber": positive}
         )
 
-    def _networks(self, memory: dict[str, Array]) -> tuple[Network, None]:
+    def _networks(self, memory: dict[str, AnyArray]) -> tuple[Network, None]:
         d, n_actions, _ = (int(size) for size in memory["sizes"])
         return build(d, self.hidden, self.activation, n_actions, self.dtype, self.dueling), None
 
-    def _start(self, memory: dict[str, Array], world: World, rng: np.random.Generator) -> None:
+    def _start(self, memory: dict[str, AnyArray], world: World, rng: np.random.Generator) -> None:
         if world.n_actions == 0:
             raise DataError(
                 f"DQN: {world.name} takes vectors as actions; DQN chooses among numbered actions. Use ActorCritic."
@@ -177,7 +173,7 @@ class DQN(DeepAgent):
         }
         memory.update({f"replay_{name}": array for name, array in arrays.items()})
 
-    def _policy(self, memory: dict[str, Array], which: str) -> PolicyArrays:
+    def _policy(self, memory: dict[str, AnyArray], which: str) -> PolicyArrays:
         prefix = "best_" if which == "best" else ""
         network, _ = self._networks(memory)
         theta = memory["best" if which == "best" else "theta"]
@@ -193,7 +189,7 @@ class DQN(DeepAgent):
     def _rows(self, world: World) -> int:
         return self.train_every
 
-    def _parts(self, memory: dict[str, Array], gradient: Array) -> _Parts:
+    def _parts(self, memory: dict[str, AnyArray], gradient: AnyArray) -> _Parts:
         network, _ = self._networks(memory)
         B = self.batch_size
         d = network.n_inputs
@@ -262,7 +258,7 @@ class DQN(DeepAgent):
             replay_kernels.set_priorities(p.replay, batch.place, p.error, self.alpha, _LEAST_ERROR)
         return loss
 
-    def action_values(self, observations: Any, *, which: str = "best") -> Array:
+    def action_values(self, observations: Any, *, which: str = "best") -> AnyArray:
         """Return Q of each action for rows of observations, in the units of the rewards."""
         memory = self._learned()
         network, _ = self._networks(memory)
@@ -270,11 +266,11 @@ class DQN(DeepAgent):
         found = network.predict(theta, self._seen_rows(memory, observations, which)).astype(np.float64)
         return found / self._reward_scale(memory)
 
-    def state_values(self, observations: Any, *, which: str = "best") -> Array:
+    def state_values(self, observations: Any, *, which: str = "best") -> AnyArray:
         """Return max_a Q for rows of observations."""
         return self.action_values(observations, which=which).max(axis=1)
 
-    def _is_sound(self, memory: dict[str, Array]) -> bool:
+    def _is_sound(self, memory: dict[str, AnyArray]) -> bool:
         replay = replay_kernels.Replay(*(memory[f"replay_{name}"] for name in _REPLAY))
         C, n, d = replay.obs.shape
         d_known, n_actions, _ = (int(size) for size in memory["sizes"])
@@ -295,7 +291,7 @@ class DQN(DeepAgent):
         return bool(sound and (replay.tree >= 0.0).all() and _sums_agree(replay.tree))
 
 
-def _sums_agree(tree: Array) -> bool:
+def _sums_agree(tree: AnyArray) -> bool:
     """Tell whether every node is the sum of its two children: a draw that trusts another sum could leave the tree."""
     half = len(tree) // 2
     if half < 1:

@@ -6,15 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError
+from ....core import AnyArray, DataError
 from ....plots.axes import ACCENT, MUTED
 from ....plots.markup import Markup, animate, svg, tag
 from . import _physics as physics
 from .worlds import ControlEnvironment
-
-Array = NDArray[Any]
 
 _WIDTH = 300.0
 _HEIGHT = 160.0
@@ -91,7 +88,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, width: float, colour: str)
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=colour, stroke_width=width, stroke_linecap="round")
 
 
-def _cart_pole(state: Array) -> list[Markup]:
+def _cart_pole(state: AnyArray) -> list[Markup]:
     floor = 120.0
     x = _WIDTH / 2 + state[0] / 2.4 * (_WIDTH / 2 - 30)
     tip_x = x + 90.0 * math.sin(state[2])
@@ -103,7 +100,7 @@ def _cart_pole(state: Array) -> list[Markup]:
     ]
 
 
-def _acrobot(state: Array) -> list[Markup]:
+def _acrobot(state: AnyArray) -> list[Markup]:
     x = _WIDTH / 2
     y = _HEIGHT / 2
     r = 36.0
@@ -121,7 +118,7 @@ def _acrobot(state: Array) -> list[Markup]:
     ]
 
 
-def _mountain_car(state: Array) -> list[Markup]:
+def _mountain_car(state: AnyArray) -> list[Markup]:
     def place(p: float) -> tuple[float, float]:
         return 10 + (p + 1.2) / 1.8 * (_WIDTH - 20), _HEIGHT - 30 - 100.0 * (math.sin(3 * p) * 0.45 + 0.55)
 
@@ -136,7 +133,7 @@ def _mountain_car(state: Array) -> list[Markup]:
     ]
 
 
-def _pendulum(state: Array) -> list[Markup]:
+def _pendulum(state: AnyArray) -> list[Markup]:
     x = _WIDTH / 2
     y = _HEIGHT / 2
     tip_x = x + 62.0 * math.sin(state[0])

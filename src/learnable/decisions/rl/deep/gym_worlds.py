@@ -10,14 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError
+from ....core import AnyArray, DataError
 from ..._random import uniform
 from ._play_kernels import Block, PolicyArrays, choose_many, finish
 from .worlds import World
-
-Array = NDArray[Any]
 
 
 class Encoder:
@@ -37,7 +34,7 @@ class Encoder:
 
     def __init__(self, space: Any, name: str = "the environment") -> None:
         self.name = name
-        self._writers: list[Callable[[Any, Array], None]] = []
+        self._writers: list[Callable[[Any, AnyArray], None]] = []
         self.width = 0
         self._add(space, lambda observation: observation)
         if self.width == 0:
@@ -68,7 +65,7 @@ class Encoder:
         first = self.width
         last = first + size
 
-        def write(observation: Any, out: Array) -> None:
+        def write(observation: Any, out: AnyArray) -> None:
             part = np.asarray(get(observation))
             if part.shape != shape:
                 raise DataError(
@@ -80,12 +77,12 @@ class Encoder:
         self._writers.append(write)
         self.width = last
 
-    def _add_codes(self, sizes: Array, start: int, get: Callable[[Any], Any]) -> None:
+    def _add_codes(self, sizes: AnyArray, start: int, get: Callable[[Any], Any]) -> None:
         first = self.width
         last = first + int(sizes.sum())
         offsets = first + np.concatenate([[0], np.cumsum(sizes)[:-1]])
 
-        def write(observation: Any, out: Array) -> None:
+        def write(observation: Any, out: AnyArray) -> None:
             codes = np.asarray(get(observation)).reshape(-1) - start
             if codes.shape != sizes.shape or (codes < 0).any() or (codes >= sizes).any():
                 raise DataError(f"{self.name}: the observation {get(observation)!r} is outside of its space.")
@@ -95,12 +92,12 @@ class Encoder:
         self._writers.append(write)
         self.width = last
 
-    def write(self, observation: Any, out: Array) -> None:
+    def write(self, observation: Any, out: AnyArray) -> None:
         """Write one observation to a row."""
         for writer in self._writers:
             writer(observation, out)
 
-    def row(self, observation: Any) -> Array:
+    def row(self, observation: Any) -> AnyArray:
         """Return one observation as a row."""
         out = np.empty(self.width)
         self.write(observation, out)
@@ -127,7 +124,7 @@ class Actions:
         self.shape = () if kind == "Discrete" else tuple(space.shape)
         self.dtype = space.dtype
 
-    def form(self, sent: Array) -> Any:
+    def form(self, sent: AnyArray) -> Any:
         """Return one action as the environment takes it."""
         if self.n:
             return int(sent[0]) + self.start
@@ -159,9 +156,9 @@ class GymWorld(World):
         self.earned = np.zeros(self.n)
         self.seeds = np.zeros(self.n, dtype=np.int64)
         self.rng = np.ones(4, dtype=np.uint64)
-        self.played: list[list[Array]] = [[] for _ in envs]
+        self.played: list[list[AnyArray]] = [[] for _ in envs]
 
-    def begin(self, stream: Array) -> None:
+    def begin(self, stream: AnyArray) -> None:
         """Begin an episode in every copy."""
         self.rng[:] = stream
         for e in range(self.n):
@@ -175,7 +172,7 @@ class GymWorld(World):
         observation, _ = guarded(self.name, "reset", self.envs[e].reset, seed=int(self.seeds[e]))
         self.encoder.write(observation, self.obs[e])
 
-    def collect(self, policy: PolicyArrays, schedule: Array, whole: bool, rng: Array, block: Block) -> None:
+    def collect(self, policy: PolicyArrays, schedule: AnyArray, whole: bool, rng: AnyArray, block: Block) -> None:
         """Choose for all copies at once, step each of them."""
         T = len(block.obs)
         sent = np.empty((self.n, self.width))
@@ -200,7 +197,7 @@ class GymWorld(World):
                 self._step(t, e, sent[e], block)
                 over[e] = whole and (block.terminated[t, e] or block.truncated[t, e])
 
-    def _step(self, t: int, e: int, sent: Array, block: Block) -> None:
+    def _step(self, t: int, e: int, sent: AnyArray, block: Block) -> None:
         self.played[e].append(sent.copy())
         action = self.actions.form(sent)
         found = guarded(self.name, "step", self.envs[e].step, action)
@@ -220,7 +217,7 @@ class GymWorld(World):
 
     def evaluate(
         self, policy: PolicyArrays, episodes: int, seed: Any, greedy: bool, gamma: float
-    ) -> tuple[Array, Array, Array] | None:
+    ) -> tuple[AnyArray, AnyArray, AnyArray] | None:
         """Play episodes in an environment of their own; None if there is no way to make one."""
         if self._apart is None:
             if self._make is None:
@@ -250,7 +247,7 @@ class GymWorld(World):
                 over = bool(terminated or truncated) or lengths[i] >= self.limit
         return returns, lengths, discounted
 
-    def state(self) -> dict[str, Array]:
+    def state(self) -> dict[str, AnyArray]:
         """Return seeds and actions of the episodes that are under way, and the stream of seeds."""
         longest = max(len(one) for one in self.played)
         actions = np.zeros((self.n, longest, self.width))
@@ -260,7 +257,7 @@ class GymWorld(World):
         names = {"clock": self.clock, "earned": self.earned, "seeds": self.seeds, "rng": self.rng, "obs": self.obs}
         return {name: array.copy() for name, array in names.items()} | {"actions": actions}
 
-    def resume(self, state: dict[str, Array]) -> None:
+    def resume(self, state: dict[str, AnyArray]) -> None:
         """Play the episodes under way again; where the environment does not repeat itself, begin new ones."""
         known = {"clock": self.clock, "earned": self.earned, "seeds": self.seeds, "rng": self.rng, "obs": self.obs}
         fits = all(n in state and state[n].shape == x.shape and state[n].dtype == x.dtype for n, x in known.items())
@@ -283,7 +280,7 @@ class GymWorld(World):
             self.earned[e] = state["earned"][e]
             self.played[e] = list(actions[e, :n_played])
 
-    def _replay(self, e: int, seed: int, actions: Array, wanted: Array) -> bool:
+    def _replay(self, e: int, seed: int, actions: AnyArray, wanted: AnyArray) -> bool:
         """Play the actions of an episode again; tell whether that leads to the same observation."""
         observation, _ = guarded(self.name, "reset", self.envs[e].reset, seed=seed)
         for sent in actions:
@@ -304,7 +301,7 @@ class VectorWorld(GymWorld):
         self.mode = str(getattr(env.metadata.get("autoreset_mode"), "name", "NEXT_STEP"))
         self.resetting = np.zeros(self.n, dtype=bool)
 
-    def begin(self, stream: Array) -> None:
+    def begin(self, stream: AnyArray) -> None:
         """Reset all at once."""
         self.rng[:] = stream
         seed = int(uniform(self.rng) * 2**31)
@@ -318,7 +315,7 @@ class VectorWorld(GymWorld):
         for e in range(self.n):
             self.encoder.write(_part(observations, e), self.obs[e])
 
-    def collect(self, policy: PolicyArrays, schedule: Array, whole: bool, rng: Array, block: Block) -> None:
+    def collect(self, policy: PolicyArrays, schedule: AnyArray, whole: bool, rng: AnyArray, block: Block) -> None:
         """Step all at once; steps that only reset are invalid."""
         if whole:
             raise DataError(f"{self.name}: whole episodes need single environments; pass a list of them or a maker.")
@@ -361,11 +358,11 @@ class VectorWorld(GymWorld):
             observations, _ = self.vector.reset(options={"reset_mask": ended})
             self._read(observations)
 
-    def state(self) -> dict[str, Array]:
+    def state(self) -> dict[str, AnyArray]:
         """Return the stream of seeds: a vector environment cannot be brought back to where it was."""
         return {"rng": self.rng.copy(), "obs": self.obs.copy()}
 
-    def resume(self, state: dict[str, Array]) -> None:
+    def resume(self, state: dict[str, AnyArray]) -> None:
         """Begin new episodes."""
         if state["obs"].shape != self.obs.shape:
             raise DataError(f"{self.name}: the agent learned in another environment, or in another number of copies.")

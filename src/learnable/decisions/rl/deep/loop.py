@@ -12,18 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from ....core.errors import DataError
+from ....core import AnyArray, DataError
 from ....neural.optimisers import Optimiser
 from ...chunks import Clock
 from ._play_kernels import Block, PolicyArrays
 from ._update_kernels import add_moments, add_return_moments, first_bad
 from .results import Training
 from .worlds import World
-
-Array = NDArray[Any]
 
 # Places of `counts`.
 STEPS = 0  # of the environment
@@ -38,7 +35,7 @@ class Session:
     """What one call of `learn` works with: networks, arrays opened on the memory, the world."""
 
     world: World
-    memory: dict[str, Array]
+    memory: dict[str, AnyArray]
     policy: PolicyArrays
     block: Block
     optimiser: Optimiser
@@ -76,8 +73,8 @@ class Run:
         self.progress = _print_line if progress is True else progress
         self.counts = session.memory["counts"]
         self.first_step = int(self.counts[STEPS])
-        self.ended: list[Array] = []
-        self.evaluations: list[Array] = []
+        self.ended: list[AnyArray] = []
+        self.evaluations: list[AnyArray] = []
         self.stopped = "interrupted"
         self.note = ""
         self.reached = -math.inf
@@ -185,7 +182,7 @@ class Run:
         if self.progress:
             self.progress(self._report(mean))
 
-    def _recent_returns(self) -> Array | None:
+    def _recent_returns(self) -> AnyArray | None:
         rows = np.concatenate([self.session.memory["episodes"], *self.ended])[-20:]
         return rows[:, 1] if len(rows) else None
 

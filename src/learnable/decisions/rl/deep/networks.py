@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ....core import AnyArray
 from ....neural.layers.activations import UNITS
 from ....neural.layers.base import Cache, Layer
 from ....neural.layers.dense import Dense
 from ....neural.network import Network
 from ._play_kernels import RELU, TANH, PolicyArrays
-
-Array = NDArray[Any]
 
 UNIT_CODES = {"relu": RELU, "tanh": TANH}
 
@@ -40,12 +38,12 @@ class Dueling(Layer):
         """Return the number of actions."""
         return n_inputs - 1
 
-    def forward(self, x: Array, out: Array, cache: Cache) -> None:
+    def forward(self, x: AnyArray, out: AnyArray, cache: Cache) -> None:
         """Write V + A − mean A."""
         np.subtract(x[:, 1:], x[:, 1:].mean(axis=1, keepdims=True), out=out)
         out += x[:, :1]
 
-    def backward(self, grad: Array, cache: Cache, out: Array | None) -> None:
+    def backward(self, grad: AnyArray, cache: Cache, out: AnyArray | None) -> None:
         """Write Σg for V, and g − mean g for A."""
         if out is None:
             return
@@ -66,7 +64,7 @@ def build(
     return Network(layers, n_inputs, dtype=dtype)
 
 
-def layout_of(network: Network) -> Array:
+def layout_of(network: Network) -> AnyArray:
     """Return where the weights and biases of each dense layer stand: rows (W, b, inputs, outputs)."""
     rows = []
     for k, layer in enumerate(network.layers):
@@ -77,12 +75,12 @@ def layout_of(network: Network) -> Array:
     return np.array(rows, dtype=np.int64)
 
 
-def scratch_of(layout: Array, dtype: Any) -> Array:
+def scratch_of(layout: AnyArray, dtype: Any) -> AnyArray:
     """Return room for the activations of one observation."""
     return np.zeros((2, int(layout[:, 2:].max())), dtype=dtype)
 
 
-def start_small(network: Network, theta: Array, gain: float) -> None:
+def start_small(network: Network, theta: AnyArray, gain: float) -> None:
     """Scale the last layer's orthogonal start, which has the gain √2, to another gain. OUT theta."""
     last = max(k for k, layer in enumerate(network.layers) if isinstance(layer, Dense))
     span = network.span(last, "W")
@@ -91,8 +89,8 @@ def start_small(network: Network, theta: Array, gain: float) -> None:
 
 
 def policy_arrays(
-    kind: int, unit: str, network: Network, theta: Array, centre: Array, scale: Array, log_std: Array, low: Array,
-    high: Array, skip: int = 0
+    kind: int, unit: str, network: Network, theta: AnyArray, centre: AnyArray, scale: AnyArray, log_std: AnyArray,
+    low: AnyArray, high: AnyArray, skip: int = 0
 ) -> PolicyArrays:  # fmt: skip
     """Return a policy as compiled play takes it; `theta` may be changed in place afterwards."""
     layout = layout_of(network)

@@ -29,10 +29,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.declare import Boolean, Number, Rule, optional
-from ....core.errors import DataError
+from ....core import AnyArray, Boolean, DataError, Number, Rule, hook, optional
 from ....neural.network import Network
 from ....solvers.lab.first_order import Adam, RMSprop
 from . import _update_kernels as k
@@ -41,8 +39,6 @@ from .agent import DeepAgent
 from .loop import Diverged, Session
 from .networks import build, policy_arrays, start_small
 from .worlds import World
-
-Array = NDArray[Any]
 
 #: Gain of the last layer of a policy at the start: small, so that all actions are about equally likely.
 _POLICY_GAIN = 0.01
@@ -55,7 +51,7 @@ _LEAST_SPREAD = 1e-8
 class _Parts:
     """Networks, the views of one flat vector and its gradient, and tapes by size of batch."""
 
-    def __init__(self, agent: PolicyGradientAgent, memory: dict[str, Array], gradient: Array) -> None:
+    def __init__(self, agent: PolicyGradientAgent, memory: dict[str, AnyArray], gradient: AnyArray) -> None:
         self.actor, self.critic = agent._networks(memory)
         p = self.actor.n_parameters
         q = self.critic.n_parameters
@@ -69,7 +65,7 @@ class _Parts:
         self.gradient_std = gradient[p + q :]
         self._tapes: dict[int, Any] = {}
 
-    def tapes(self, n: int) -> tuple[Any, Any, Array, Array]:
+    def tapes(self, n: int) -> tuple[Any, Any, AnyArray, AnyArray]:
         """Return tapes of actor and critic for n rows, and room for the slopes of their outputs."""
         if n not in self._tapes:
             if len(self._tapes) >= _MOST_TAPES:
@@ -80,7 +76,7 @@ class _Parts:
                 np.zeros((n, self.actor.n_outputs), dtype=self.actor.dtype),
                 np.zeros((n, 1), dtype=self.actor.dtype),
             )
-        found: tuple[Any, Any, Array, Array] = self._tapes[n]
+        found: tuple[Any, Any, AnyArray, AnyArray] = self._tapes[n]
         return found
 
 
@@ -105,16 +101,17 @@ class PolicyGradientAgent(DeepAgent):
     def _uses_values(self) -> bool:
         return True
 
-    def _settings(self) -> tuple[float, int, int | None, float, bool]:
-        """Return λ, epochs, rows of a batch (None: all), clip (0: none), and whether advantages are standardised."""
-        raise TypeError(f"{type(self).__name__} does not define _settings")
+    _settings = hook(
+        "() → tuple[float, int, int | None, float, bool]: λ, epochs, rows of a batch (None: all), clip (0: none), and "
+        "whether advantages are standardised."
+    )
 
-    def _networks(self, memory: dict[str, Array]) -> tuple[Network, Network]:
+    def _networks(self, memory: dict[str, AnyArray]) -> tuple[Network, Network]:
         d, n_actions, width = (int(size) for size in memory["sizes"])
         actor = build(d, self.hidden, self.activation, n_actions or width, self.dtype)
         return actor, build(d, self.hidden, self.activation, 1, self.dtype)
 
-    def _start(self, memory: dict[str, Array], world: World, rng: np.random.Generator) -> None:
+    def _start(self, memory: dict[str, AnyArray], world: World, rng: np.random.Generator) -> None:
         if self.squash and world.n_actions == 0 and not np.isfinite(memory["high"] - memory["low"]).all():
             raise DataError(f"{type(self).__name__}: squash needs actions with finite bounds; {world.name} has none.")
         actor, critic = self._networks(memory)
@@ -125,7 +122,7 @@ class PolicyGradientAgent(DeepAgent):
         spread = np.full(0 if world.n_actions else world.width, math.log(self.initial_std), dtype=self.dtype)
         memory["theta"] = np.concatenate([first, second, spread])
 
-    def _policy(self, memory: dict[str, Array], which: str) -> PolicyArrays:
+    def _policy(self, memory: dict[str, AnyArray], which: str) -> PolicyArrays:
         prefix = "best_" if which == "best" else ""
         theta = memory["best" if which == "best" else "theta"]
         actor, critic = self._networks(memory)
@@ -142,7 +139,7 @@ class PolicyGradientAgent(DeepAgent):
         high = memory["high"]
         return policy_arrays(kind, self.activation, actor, theta[:p], centre, scale, log_std, low, high)
 
-    def _parts(self, memory: dict[str, Array], gradient: Array) -> _Parts:
+    def _parts(self, memory: dict[str, AnyArray], gradient: AnyArray) -> _Parts:
         return _Parts(self, memory, gradient)
 
     def _absorb(self, session: Session) -> None:
@@ -172,7 +169,7 @@ class PolicyGradientAgent(DeepAgent):
         if len(session.losses) > 1000:
             del session.losses[:-100]
 
-    def _estimate(self, session: Session) -> tuple[Array, Array, Array, Array]:
+    def _estimate(self, session: Session) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
         """Return the rows that count: observations as the networks see them, actions, advantages and value targets."""
         trace = self._settings()[0]
         block = session.block
@@ -207,11 +204,11 @@ class PolicyGradientAgent(DeepAgent):
             return seen, action, advantage.reshape(-1), target
         return seen[valid], action[valid], advantage.reshape(-1)[valid], target[valid]
 
-    def _values(self, parts: _Parts, X: Array) -> Array:
+    def _values(self, parts: _Parts, X: AnyArray) -> AnyArray:
         _, critic, _, _ = parts.tapes(len(X))
         return np.array(critic.forward(np.ascontiguousarray(X))[:, 0], dtype=np.float64)
 
-    def _log_probabilities(self, parts: _Parts, X: Array, action: Array) -> Array:
+    def _log_probabilities(self, parts: _Parts, X: AnyArray, action: AnyArray) -> AnyArray:
         actor, _, _, _ = parts.tapes(len(X))
         z = actor.forward(X)
         out = np.empty(len(X))
@@ -222,7 +219,14 @@ class PolicyGradientAgent(DeepAgent):
         return out
 
     def _gradient(
-        self, parts: _Parts, X: Array, action: Array, advantage: Array, target: Array, old: Array, clip: float
+        self,
+        parts: _Parts,
+        X: AnyArray,
+        action: AnyArray,
+        advantage: AnyArray,
+        target: AnyArray,
+        old: AnyArray,
+        clip: float,
     ) -> float:
         """Write the gradient of the loss over some rows to `parts.gradient`; return the loss."""
         actor, critic, slope, value_slope = parts.tapes(len(X))
@@ -246,7 +250,7 @@ class PolicyGradientAgent(DeepAgent):
             raise Diverged(f"the loss is {loss!r}")
         return loss
 
-    def state_values(self, observations: Any, *, which: str = "best") -> Array:
+    def state_values(self, observations: Any, *, which: str = "best") -> AnyArray:
         """Return V for rows of observations, in the units of the rewards."""
         memory = self._learned()
         actor, critic = self._networks(memory)
@@ -256,7 +260,7 @@ class PolicyGradientAgent(DeepAgent):
         found = critic.predict(theta[p : p + critic.n_parameters], X)[:, 0].astype(np.float64)
         return found / self._reward_scale(memory)
 
-    def action_probabilities(self, observations: Any, *, which: str = "best") -> Array:
+    def action_probabilities(self, observations: Any, *, which: str = "best") -> AnyArray:
         """Return the probability of each action for rows of observations."""
         memory = self._learned()
         if not self._n_actions(memory):
@@ -265,17 +269,17 @@ class PolicyGradientAgent(DeepAgent):
         e = np.exp(z - z.max(axis=1, keepdims=True))
         return np.asarray(e / e.sum(axis=1, keepdims=True))
 
-    def action_means(self, observations: Any, *, which: str = "best") -> Array:
+    def action_means(self, observations: Any, *, which: str = "best") -> AnyArray:
         """Return the means of vector actions, before they are clipped or squashed."""
         return self._outputs(self._learned(), observations, which)
 
-    def _outputs(self, memory: dict[str, Array], observations: Any, which: str) -> Array:
+    def _outputs(self, memory: dict[str, AnyArray], observations: Any, which: str) -> AnyArray:
         actor, _ = self._networks(memory)
         theta = memory["best" if which == "best" else "theta"]
         X = self._seen_rows(memory, observations, which)
         return np.asarray(actor.predict(theta[: actor.n_parameters], X), dtype=np.float64)
 
-    def _is_sound(self, memory: dict[str, Array]) -> bool:
+    def _is_sound(self, memory: dict[str, AnyArray]) -> bool:
         actor, critic = self._networks(memory)
         _, n_actions, width = (int(size) for size in memory["sizes"])
         free = 0 if n_actions else width

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from ....core import AnyArray
 from ..results import bootstrap_interval, interquartile_mean
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +29,9 @@ class Evaluation:
         Probability of the interval.
     """
 
-    returns: Array
-    lengths: Array
-    discounted: Array
+    returns: AnyArray
+    lengths: AnyArray
+    discounted: AnyArray
     level: float = 0.95
 
     @property
@@ -90,8 +88,8 @@ class Training:
     seconds: float
     steps_per_second: float
     stopped: str
-    episodes: Array
-    evaluations: Array
+    episodes: AnyArray
+    evaluations: AnyArray
     best_score: float
     best_step: int
     note: str = ""
@@ -126,8 +124,8 @@ class SeedSweep:
     """
 
     agent: str
-    seeds: Array
-    scores: Array
+    seeds: AnyArray
+    scores: AnyArray
     mean: float
     lower: float
     upper: float
@@ -135,7 +133,7 @@ class SeedSweep:
     runs: list[Training]
     agents: list[Any]
 
-    def curve(self) -> tuple[Array, Array, Array, Array]:
+    def curve(self) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
         """Return steps, interquartile mean, lower and upper quartile over seeds of the evaluations that all have."""
         k = min(len(run.evaluations) for run in self.runs)
         table = np.array([run.evaluations[:k, 1] for run in self.runs])
@@ -153,7 +151,7 @@ class SeedSweep:
         )
 
 
-def sweep(agent: str, seeds: Array, runs: list[Training], agents: list[Any], scores: Any, level: float) -> SeedSweep:
+def sweep(agent: str, seeds: AnyArray, runs: list[Training], agents: list[Any], scores: Any, level: float) -> SeedSweep:
     """Return the summary of several runs."""
     found = np.asarray(scores, dtype=np.float64)
     ends = bootstrap_interval(found, level) if len(found) > 1 else (math.nan, math.nan)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ....core.checking import Recheck
-from ....core.errors import DataError
+from ....core import DataError, Recheck
 from ...mdp.verify import _action_values, _fingerprint
 
 

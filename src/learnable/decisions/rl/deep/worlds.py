@@ -10,16 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ....core.errors import DataError, ParameterError
+from ....core import AnyArray, DataError, ParameterError
 from ..._random import make_streams
 from ...mdp.model import MDP
 from ..environments import TableEnvironment, from_mdp
 from . import _physics as physics
 from ._play_kernels import Block, PolicyArrays, WorldArrays, begin_all, play_out, roll
-
-Array = NDArray[Any]
 
 #: Largest number of a state: angles are brought back by full turns, one at a time.
 _FARTHEST = 1e6
@@ -69,13 +66,13 @@ class ControlEnvironment:
     bounds: tuple[float, float]
     max_steps: int
 
-    def reset(self, seed: int) -> Array:
+    def reset(self, seed: int) -> AnyArray:
         """Return a first state."""
         state = np.zeros(physics.STATE_WIDTH)
         physics.begin_state(self.code, _NO_TABLE, make_streams(seed, 1)[0], state)
         return state
 
-    def step(self, state: Any, action: float) -> tuple[Array, float, bool]:
+    def step(self, state: Any, action: float) -> tuple[AnyArray, float, bool]:
         """Return next state, reward and whether the episode terminated; the state that is passed stays as it is."""
         after = np.zeros(physics.STATE_WIDTH)
         given = np.asarray(state, dtype=np.float64)
@@ -88,7 +85,7 @@ class ControlEnvironment:
         reward, done = physics.advance(self.code, _NO_TABLE, float(action), self.n_actions, rng, after)
         return after, float(reward), bool(done)
 
-    def observe(self, state: Any) -> Array:
+    def observe(self, state: Any) -> AnyArray:
         """Return what an agent sees in a state."""
         out = np.empty(self.n_features)
         physics.observe_state(self.code, np.asarray(state, dtype=np.float64), out)
@@ -142,8 +139,8 @@ class World:
     n: int
     n_features: int
     n_actions: int
-    low: Array
-    high: Array
+    low: AnyArray
+    high: AnyArray
     #: Whether observations and rewards come from outside and have to be looked at.
     is_foreign: bool = True
 
@@ -152,25 +149,25 @@ class World:
         """Numbers of one action."""
         return 1 if self.n_actions else len(self.low)
 
-    def begin(self, stream: Array) -> None:
+    def begin(self, stream: AnyArray) -> None:
         """Begin an episode in every copy, from this stream of random numbers (4,)."""
         raise TypeError(f"{type(self).__name__} does not define begin")
 
-    def collect(self, policy: PolicyArrays, schedule: Array, whole: bool, rng: Array, block: Block) -> None:
+    def collect(self, policy: PolicyArrays, schedule: AnyArray, whole: bool, rng: AnyArray, block: Block) -> None:
         """Play for the rows of a block; with `whole`, one episode per copy."""
         raise TypeError(f"{type(self).__name__} does not define collect")
 
     def evaluate(
         self, policy: PolicyArrays, episodes: int, seed: Any, greedy: bool, gamma: float
-    ) -> tuple[Array, Array, Array] | None:
+    ) -> tuple[AnyArray, AnyArray, AnyArray] | None:
         """Return returns, lengths and discounted returns of fresh episodes; None where there is no second copy."""
         raise TypeError(f"{type(self).__name__} does not define evaluate")
 
-    def state(self) -> dict[str, Array]:
+    def state(self) -> dict[str, AnyArray]:
         """Return what is needed to go on from here."""
         raise TypeError(f"{type(self).__name__} does not define state")
 
-    def resume(self, state: dict[str, Array]) -> None:
+    def resume(self, state: dict[str, AnyArray]) -> None:
         """Go on from a state."""
         raise TypeError(f"{type(self).__name__} does not define resume")
 
@@ -215,19 +212,19 @@ class CompiledWorld(World):
             rng=np.ones((n, 4), dtype=np.uint64),
         )
 
-    def begin(self, stream: Array) -> None:
+    def begin(self, stream: AnyArray) -> None:
         """Begin an episode in every copy."""
         seed = int(stream[0] >> np.uint64(1))
         self.arrays.rng[:] = make_streams(seed, self.n, purpose=5)
         begin_all(self.arrays)
 
-    def collect(self, policy: PolicyArrays, schedule: Array, whole: bool, rng: Array, block: Block) -> None:
+    def collect(self, policy: PolicyArrays, schedule: AnyArray, whole: bool, rng: AnyArray, block: Block) -> None:
         """Play in one compiled loop."""
         roll(policy, self.arrays, schedule, whole, rng, block)
 
     def evaluate(
         self, policy: PolicyArrays, episodes: int, seed: Any, greedy: bool, gamma: float
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[AnyArray, AnyArray, AnyArray]:
         """Play episodes in copies of their own."""
         copies = self._copies(episodes)
         copies.rng[:] = make_streams(seed, episodes, purpose=5)
@@ -240,12 +237,12 @@ class CompiledWorld(World):
         play_out(policy, copies, greedy, rng, obs, action, returns, lengths, discounted, gamma)
         return returns, lengths, discounted
 
-    def state(self) -> dict[str, Array]:
+    def state(self) -> dict[str, AnyArray]:
         """Return states, clocks, rewards so far and streams."""
         a = self.arrays
         return {"state": a.state, "clock": a.clock, "earned": a.earned, "rng": a.rng}
 
-    def resume(self, state: dict[str, Array]) -> None:
+    def resume(self, state: dict[str, AnyArray]) -> None:
         """Copy them back."""
         for name, array in self.state().items():
             if name not in state or state[name].shape != array.shape or state[name].dtype != array.dtype:
@@ -254,7 +251,7 @@ class CompiledWorld(World):
                 )
         if not np.abs(state["state"]).max() <= _FARTHEST or (state["clock"] < 0).any():
             raise DataError(f"{self.name}: the agent's memory has states that no environment is in.")
-        if self.code == physics.TABLE and not _are_states(state["state"][:, 0], self.n_features):
+        if self.code == physics.TABLE and not np.isin(state["state"][:, 0], np.arange(self.n_features)).all():
             raise DataError(f"{self.name}: the agent's memory has states that this environment does not have.")
         for name, array in self.state().items():
             array[:] = state[name]
@@ -262,10 +259,6 @@ class CompiledWorld(World):
     def exact_process(self, gamma: float) -> MDP | None:
         """Return the process behind a table; None for the others."""
         return self.env.mdp(gamma) if isinstance(self.env, TableEnvironment) else None
-
-
-def _are_states(numbers: Array, n_states: int) -> bool:
-    return bool(np.isin(numbers, np.arange(n_states)).all())
 
 
 def as_world(env: Any, n: int, limit: int) -> World:
