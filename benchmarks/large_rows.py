@@ -65,13 +65,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(prog="benchmarks.large_rows", description=__doc__.split("\n")[0])
     parser.add_argument("models", nargs="*", choices=[[], *JOBS], help="all if none")
+    parser.add_argument("--least", type=float, default=0.0, help="least rows")
     parser.add_argument("--most", type=float, default=1e8, help="most rows")
     options = parser.parse_args(arguments)
     print("| model | rows | processes | passes | bytes sent | worker s | client s | clock s | worker memory |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in options.models or JOBS:
         for n in JOBS[name].sizes:
-            for workers in (1, 2) if n <= options.most else ():
+            for workers in (2, 1) if options.least <= n <= options.most else ():
                 k = measure(JOBS[name], int(n), workers)
                 print(
                     f"| `{name}` | {n:.0e} | {workers} | {k.passes} | {k.n_bytes:.2e} | {k.worker:.1f} | "
