@@ -64,7 +64,7 @@ class World:
         return x
 
     def sum_at_root(self, x: NDArray[Any]) -> NDArray[Any] | None:
-        """Return the sums in part 0, in the order of the parts; None in the others."""
+        """Return the sums in part 0, in the order of the parts, in place of its own numbers; None in the others."""
         return x
 
     def from_root(self, x: Ints) -> Ints:

@@ -119,8 +119,8 @@ class SocketWorld(World):
         return self._all(x, np.maximum)
 
     def sum_at_root(self, x: NDArray[Any]) -> NDArray[Any] | None:
-        """Return the sums in part 0, in the order of the parts; None in the others."""
-        return self._merged(x, np.add)
+        """Return the sums in part 0, in the order of the parts, in place of its own numbers; None in the others."""
+        return self._merged(x, np.add, x)
 
     def from_root(self, x: Ints) -> Ints:
         """Return what part 0 has; the others pass an array of the same type and length."""
@@ -131,17 +131,18 @@ class SocketWorld(World):
         return self._fetch(self._peers[0], x)
 
     def _all(self, x: NDArray[Any], merge: Any) -> NDArray[Any]:
-        merged = self._merged(x, merge)
+        merged = self._merged(x, merge, np.empty_like(x))
         return self.from_root(x if merged is None else merged)
 
-    def _merged(self, x: NDArray[Any], merge: Any) -> NDArray[Any] | None:
+    def _merged(self, x: NDArray[Any], merge: Any, out: NDArray[Any]) -> NDArray[Any] | None:
         if self.rank:
             self._send(self._peers[0], x)
             return None
-        total = np.array(x)
+        if out is not x:
+            np.copyto(out, x)
         for peer in self._peers:
-            merge(total, self._fetch(peer, total), out=total)
-        return total
+            merge(out, self._fetch(peer, out), out=out)
+        return out
 
     def _send(self, peer: socket.socket, x: NDArray[Any]) -> None:
         data = np.ascontiguousarray(x)

@@ -71,3 +71,62 @@ def test_a_finished_tree_walks_on_codes_as_on_rows(table):
     scores = np.zeros(len(X))
     CodeWalker(binned).add(tree, scores)
     np.testing.assert_array_equal(scores, tree.sum(X)[:, 0])
+
+
+def test_several_leaves_are_divided_in_one_exchange(table):
+    _, binned, g, h = table
+
+    def work(world):
+        sizes = []
+        add = world.sum_at_root
+
+        def counted(x):
+            sizes.append(len(x))
+            return add(x)
+
+        world.sum_at_root = counted
+        first, last = 3000 * world.rank, 3000 * (world.rank + 1)
+        grower = MergedGrower(part_of(binned, first, last), HistogramRule(max_leaf_nodes=31), world)
+        return grower.grow(g[first:last], h[first:last], seed=3).tree.n_leaves, sizes
+
+    for n_leaves, sizes in worlds.run(2, work):
+        assert n_leaves == 31
+        assert len(sizes) <= 18
+        one = 256 * binned.bins.n_stored
+        assert sum(sizes) <= (31 + 8) * (one + 1)  # at most a few sums of leaves that are not divided in the end
+
+
+def test_the_last_level_is_not_summed(table):
+    _, binned, g, h = table
+    sizes = []
+
+    class Alone(worlds.ThreadWorld):
+        def __init__(self):
+            self.rank, self.size = 0, 1
+
+        def sum(self, x):
+            return x
+
+        most = from_root = sum
+
+        def sum_at_root(self, x):
+            sizes.append(len(x))
+            return x
+
+    rule = HistogramRule(growth="depth", max_depth=3, max_leaf_nodes=None)
+    assert MergedGrower(binned, rule, Alone()).grow(g, h, seed=3).tree.n_leaves == 8
+    one = 256 * binned.bins.n_stored
+    assert (
+        sum(sizes) == 4 * one + 8
+    )  # the first node, one child of each of the first three; seven counts of rows, and 0
+
+
+@pytest.mark.parametrize("rule", ["leaf-wise", "depth", "float64"])
+def test_histograms_that_give_way_are_summed_again(table, rule, monkeypatch):
+    _, binned, g, h = table
+    rule = HistogramRule(**RULES[rule])
+    whole = HistogramGrower(binned, rule).grow(g, h, seed=3)
+    monkeypatch.setattr("learnable.trees.histogram.grower._MOST_POOL_BYTES", 1)  # room for four
+    for part in grow_in_parts(table, rule, [0, 2500, 6000], None):
+        for name in NAMES:
+            np.testing.assert_array_equal(getattr(part.tree, name), getattr(whole.tree, name), err_msg=name)

@@ -215,7 +215,8 @@ class ClusterFit:
         every = n_rows if fit is None else len(fit)
         chosen = sample_rows(every, model.seed_ % 2**32)
         rows = fit if chosen is None else (chosen if fit is None else fit[chosen])
-        pieces = map_reduce(self.blocks, partial(_sample_of, rows=rows, of_class=self.of_class), joined_lists)
+        # Not by `map_reduce`, which would keep all rows as numbers on the workers for passes that do not come.
+        pieces = list(self.blocks.each(partial(_sample_of, rows=rows, of_class=self.of_class)))
         w = None if pieces[0].w is None else np.concatenate([piece.w for piece in pieces])
         X = np.concatenate([piece.X for piece in pieces])
         settings = BinSettings(
@@ -526,11 +527,11 @@ def _labels_of(block: Block) -> list[Any]:
     return [np.asarray(block.y).astype(np.int32)]
 
 
-def _sample_of(block: Block, rows: Rows | None, of_class: Array | None) -> list[Sample]:
+def _sample_of(block: Block, rows: Rows | None, of_class: Array | None) -> Sample:
     own = slice(None)
     if rows is not None:
         own = _own(rows, block.start, block.start + block.X.shape[0])  # type: ignore[assignment]
     w = block.weight
     if of_class is not None:
         w = of_class[block.y] if w is None else of_class[block.y] * w
-    return [Sample(bound_infinity(block.X[own]), None if w is None else w[own])]
+    return Sample(bound_infinity(block.X[own]), None if w is None else w[own])
