@@ -9,9 +9,10 @@ import pytest
 import learnable as ln
 from learnable.core.declare import check_parameters
 from learnable.core.registry import REGISTRY, registered_class
-from learnable.core.search_spaces import SEARCH_SPACES, draw_settings
+from learnable.core.search_spaces import FIRST_SETTINGS, SEARCH_SPACES, Choice, draw_settings
 from learnable.evaluation import compare
 from learnable.evaluation.comparison import tuning
+from learnable.evaluation.comparison.contest import _Comparison
 from learnable.evaluation.comparison.measures import ranking_measure
 from learnable.evaluation.comparison.record import new_row
 
@@ -24,6 +25,67 @@ def test_every_setting_is_one_that_the_model_takes(name):
         check_parameters(name, cls(**settings).get_params(deep=False), cls._parameters)
     assert draw_settings(name, 5, seed=3) == draw_settings(name, 5, seed=3)
     assert REGISTRY[name].traits is not None
+
+
+@pytest.mark.parametrize("name", list(FIRST_SETTINGS))
+def test_the_first_settings_come_first_and_lie_in_the_space(name):
+    first = FIRST_SETTINGS[name]
+    assert draw_settings(name, len(first) + 3, seed=0)[: len(first)] == list(first)
+    assert draw_settings(name, 1, seed=0) == [first[0]]
+    for settings in first:
+        assert set(settings) == set(SEARCH_SPACES[name])
+        for key, value in settings.items():
+            space = SEARCH_SPACES[name][key]
+            inside = value in space.values if isinstance(space, Choice) else space.low <= value <= space.high
+            assert inside, (key, value)
+
+
+def test_settings_of_one_accuracy_are_ordered_by_log_loss_and_smooth_measures_alone():
+    shown = [tuning.Shown(0.80, 0.50), tuning.Shown(0.80, 0.40), tuning.Shown(0.70, 0.45), tuning.Shown(0.81, 0.90)]
+    assert tuning.order_of(shown, ranking_measure("binary", "accuracy")) == [1, 3, 0, 2]
+    assert tuning.order_of(shown, ranking_measure("binary", "log_loss")) != [1, 3, 0, 2]
+    loss = [tuning.Shown(one.surprise, one.surprise) for one in shown]
+    assert tuning.order_of(loss, ranking_measure("binary", "log_loss")) == [1, 2, 0, 3]
+    silent = [tuning.Shown(0.7, np.nan), tuning.Shown(0.9, np.nan)]
+    assert tuning.order_of(silent, ranking_measure("binary", "accuracy")) == [1, 0]
+    assert tuning.order_of([], ranking_measure("binary", "accuracy")) == []
+
+
+def test_choosing_by_both_finds_the_better_setting_more_often_than_by_accuracy_alone():
+    rng = np.random.default_rng(0)
+    measure = ranking_measure("binary", "accuracy")
+    right = {"both": 0, "accuracy": 0}
+    for _ in range(300):  # one setting of two knows the logit better; a fold of 100 rows tells them apart badly
+        logit = 2.0 * rng.normal(size=100)
+        y = rng.random(100) < 1 / (1 + np.exp(-logit))
+        shown = []
+        for noise in (0.8, 1.2):
+            p = 1 / (1 + np.exp(-(logit + noise * rng.normal(size=100))))
+            said = np.where(y, p, 1 - p)
+            shown.append(tuning.Shown(float(np.mean((p > 0.5) == y)), float(-np.log(said).mean())))
+        right["both"] += tuning.order_of(shown, measure)[0] == 0
+        right["accuracy"] += shown[0].score > shown[1].score
+    assert right["both"] > right["accuracy"] + 15
+
+
+def test_further_folds_have_the_columns_of_the_first_ones(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=160)
+    words = np.array([["good", "fine"], ["bad", "poor"]])
+    text = [" ".join([*rng.choice(words[k], 2), *(f"w{j}" for j in rng.integers(300, size=6))]) for k in y]
+    table = pa.table({"text": text, "y": np.array(["no", "yes"])[y]})
+    asked = []
+    before = _Comparison.do
+
+    def tell(self, function, **arguments):
+        if function.endswith("encode_splits"):
+            asked.append((tuple(arguments["splits"]), arguments.get("dense")))
+        return before(self, function, **arguments)
+
+    monkeypatch.setattr(_Comparison, "do", tell)
+    record = compare(table, "y", models=["GaussianNB", "KNeighborsClassifier"])
+    assert record["protocol"]["repeats"] > 1 and len(asked) > 1
+    assert all(dense for _, dense in asked)
 
 
 @pytest.fixture(scope="module")

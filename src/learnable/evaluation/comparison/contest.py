@@ -337,8 +337,8 @@ class _Comparison(SecondTries):
         self.emit({"kind": "stage", "text": "starting the models (compiles on the first run)"})
         if not self.server.wait_until_ready(self.clock.left(self.clock.reserve_for_end())):
             raise OutOfTimeError(
-                f"compare: {self.clock.seconds:g} s were too few to start: on the first run kernels are compiled. Run "
-                "`learnable warmup` once, or give more seconds."
+                f"compare: {self.clock.seconds:g} s were too few to start the processes of the models. Give more "
+                "seconds; if this is the first run, `learnable warmup` compiles the kernels once and for all."
             )
 
     def race(self) -> None:

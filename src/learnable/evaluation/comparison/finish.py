@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.errors import ModelFileError
 from ...core.model_file import writing
+from .candidates import wants_dense
 from .clock import cut_sentence
 from .judge import Units, stretches
 from .leaderboard import winner_of
@@ -352,6 +353,7 @@ def judge_as_given(finish: Finish, name: str) -> dict[str, Any] | None:
         seconds=comparison.clock.left(comparison.clock.reserve_for_end()),
         splits=[GIVEN],
         task=problem.task,
+        dense=wants_dense(comparison.candidate(name)),
     )
     if encoded.status == "interrupted":
         raise KeyboardInterrupt

@@ -9,8 +9,9 @@ model; its score on a fold uses weights that were chosen on the other folds.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,17 +118,17 @@ class Tuning:
         second = self._scores(better, rest, None, end, keep_back=2.5 * cost * len(folds))
         if rows is None:  # on all rows, what both rounds showed counts
             share = len(begin) / (len(begin) + len(rest))
-            second = {name: share * first[name] + (1.0 - share) * score for name, score in second.items()}
+            second = {name: first[name].mixed(share, shown) for name, shown in second.items()}
         best = self._best_of(better, second or first)
         if best:
             self._enter(best[0], row, folds, end)
 
     def _scores(
         self, trials: list[Candidate], folds: list[str], rows: int | None, end: float | None, keep_back: float
-    ) -> dict[str, float]:
-        """Return the mean score over some folds of each setting that ended in time, by name."""
+    ) -> dict[str, Shown]:
+        """Return what each setting that ended in time showed on some folds, by name."""
         comparison = self.comparison
-        found: dict[str, float] = {}
+        found: dict[str, Shown] = {}
         for trial in trials:
             left = None if end is None else end - comparison.clock.spent - keep_back
             if left is not None and left <= 0.05:
@@ -136,14 +137,16 @@ class Tuning:
             if outcome.status == "interrupted":
                 raise KeyboardInterrupt
             if outcome.status == "ok" and all(message["cut"] is None for message in outcome.messages):
-                score = float(np.mean([message["test"][comparison.measure.name] for message in outcome.messages]))
+                tests = [message["test"] for message in outcome.messages]
+                score = float(np.mean([test[comparison.measure.name] for test in tests]))
+                surprise = float(np.mean([test.get("log_loss", math.nan) for test in tests]))
                 if math.isfinite(score):
-                    found[trial.name] = score
+                    found[trial.name] = Shown(score, surprise)
         return found
 
-    def _best_of(self, trials: list[Candidate], scores: dict[str, float]) -> list[Candidate]:
-        sign = -1.0 if self.comparison.measure.greater_is_better else 1.0
-        return sorted((t for t in trials if t.name in scores), key=lambda t: sign * scores[t.name])
+    def _best_of(self, trials: list[Candidate], shown: dict[str, Shown]) -> list[Candidate]:
+        known = [trial for trial in trials if trial.name in shown]
+        return [known[k] for k in order_of([shown[trial.name] for trial in known], self.comparison.measure)]
 
     def _enter(self, best: Candidate, row: Row, folds: list[str], end: float | None) -> None:
         """Cross-validate the best setting like every other model, and keep its line if it is the better one."""
@@ -236,6 +239,46 @@ class Tuning:
                 }
             )
         return messages
+
+
+class Shown(NamedTuple):
+    """What a setting showed on some folds."""
+
+    score: float  #: by the measure that ranks
+    surprise: float  #: its log loss; NaN where there are no probabilities
+
+    def mixed(self, share: float, other: Shown) -> Shown:
+        """Return the mean of two, of which this one counts a share."""
+        return Shown(*(share * a + (1.0 - share) * b for a, b in zip(self, other, strict=True)))
+
+
+def order_of(shown: Sequence[Shown], measure: Measure) -> list[int]:
+    """Return the places of settings, the best first.
+
+    The accuracy of a fold moves in steps of one row, and among settings that lie close together its order is mostly
+    chance. Where the measure is not smooth, the rank by log loss counts as much as the rank by the measure.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.measures import ranking_measure
+    >>> found = [Shown(0.81, 0.60), Shown(0.82, 0.41), Shown(0.82, 0.40)]
+    >>> order_of(found, ranking_measure("binary", "accuracy"))
+    [2, 1, 0]
+    """
+    sign = -1.0 if measure.greater_is_better else 1.0
+    score = sign * np.array([one.score for one in shown])
+    surprise = np.array([one.surprise for one in shown])
+    if measure.name in _SMOOTH or not np.isfinite(surprise).all() or not len(shown):
+        return np.argsort(score, kind="stable").tolist()
+    places = _ranks(score) + _ranks(surprise)
+    return np.lexsort((score, places)).tolist()
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many values are smaller, those that are equal counted half."""
+    smaller = values[:, None] > values
+    alike = values[:, None] == values
+    return np.asarray(smaller.sum(axis=1) + 0.5 * alike.sum(axis=1))
 
 
 def _choose(task: str, measure: Measure, told: Any, truth: Any, folds: Any) -> NDArray[np.float64]:
@@ -342,7 +385,9 @@ def _repeat(comparison: _Comparison, contenders: list[Row]) -> float | None:
     write_splits(comparison.folder, dict(zip(names, splits, strict=True)))
     comparison.emit({"kind": "stage", "text": f"scoring {len(contenders)} models on other folds, to tell them apart"})
     left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
-    outcome = comparison.do("workspace:encode_splits", seconds=left, splits=names, task=comparison.problem.task)
+    dense = any(wants_dense(comparison.candidate(row["name"])) for row in contenders)
+    task = comparison.problem.task
+    outcome = comparison.do("workspace:encode_splits", seconds=left, splits=names, task=task, dense=dense)
     comparison.seconds_of["encoding"] += outcome.seconds
     spent = outcome.seconds
     found = {}
