@@ -51,21 +51,63 @@ def test_settings_of_one_accuracy_are_ordered_by_log_loss_and_smooth_measures_al
     assert tuning.order_of([], ranking_measure("binary", "accuracy")) == []
 
 
-def test_choosing_by_both_finds_the_better_setting_more_often_than_by_accuracy_alone():
+class _Sized:
+    """A comparison of which only sizes and times are known."""
+
+    def __init__(self, rows, around=0.1):
+        self.splits = [None] * 5
+        self.around_jobs = [around]
+        self.rows = rows
+
+    def mean_sizes(self):
+        return float(self.rows), self.rows / 4
+
+
+def _search(rows, fit_seconds, left):
+    row = {"fit_seconds": fit_seconds, "predict_seconds": 0.0}
+    return tuning.Tuning(_Sized(rows))._search(row, left)
+
+
+def test_a_search_fits_into_its_time():
+    for rows in (300, 5000, 50_000, 640_000):
+        for fit_seconds in (0.001, 0.2, 4.0):
+            for left in (1.0, 20.0, 100.0, 1000.0):
+                found = _search(rows, fit_seconds, left)
+                if not found.settings:
+                    continue
+                part = 1.0 if found.rows is None else found.rows / rows
+                first = found.settings * len(found.begin) * found.cost * part
+                second = max(2, found.settings // 4) * len(found.rest) * found.cost
+                assert first + second + 5 * found.cost <= left + found.cost
+    assert _search(640_000, 4.0, 1000.0).rows == 50_000 and _search(30_000, 4.0, 1000.0).rows == 10_000
+    assert len(_search(300, 0.1, 100.0).begin) == 2 and _search(300, 0.1, None).settings == tuning.MOST_SETTINGS
+
+
+def test_a_long_table_is_searched_where_a_few_settings_can_be_tried_on_some_of_its_rows():
+    assert _search(640_000, 4.0, 100.0).settings >= 3  # a third of the rows would have left no time for three
+    assert _search(640_000, 4.0, 40.0).settings == 0
+
+
+def test_choosing_by_both_finds_better_settings_than_by_accuracy_alone():
     rng = np.random.default_rng(0)
     measure = ranking_measure("binary", "accuracy")
-    right = {"both": 0, "accuracy": 0}
-    for _ in range(300):  # one setting of two knows the logit better; a fold of 100 rows tells them apart badly
+    noises = np.linspace(0.5, 1.5, 8)  # a setting knows the logit up to its noise; 100 rows tell them apart badly
+    by_both = []
+    by_accuracy = []
+    for _ in range(400):
         logit = 2.0 * rng.normal(size=100)
         y = rng.random(100) < 1 / (1 + np.exp(-logit))
+        shared = rng.normal(size=100)  # all settings err on the same rows
         shown = []
-        for noise in (0.8, 1.2):
-            p = 1 / (1 + np.exp(-(logit + noise * rng.normal(size=100))))
+        for noise in noises:
+            error = noise * (0.8 * shared + 0.6 * rng.normal(size=100))
+            p = 1 / (1 + np.exp(-(logit + error)))
             said = np.where(y, p, 1 - p)
             shown.append(tuning.Shown(float(np.mean((p > 0.5) == y)), float(-np.log(said).mean())))
-        right["both"] += tuning.order_of(shown, measure)[0] == 0
-        right["accuracy"] += shown[0].score > shown[1].score
-    assert right["both"] > right["accuracy"] + 15
+        by_both.append(noises[tuning.order_of(shown, measure)[0]])
+        by_accuracy.append(noises[int(np.argmax([one.score for one in shown]))])
+    difference = np.array(by_accuracy) - np.array(by_both)
+    assert difference.mean() > 3 * difference.std() / np.sqrt(400)
 
 
 def test_further_folds_have_the_columns_of_the_first_ones(monkeypatch):
