@@ -62,9 +62,6 @@ def weights_of(model: Any, n_columns: int) -> Array | None:
         parts = [weights_of(member, n_columns) for member in members]
         known = [part * share for part, share in zip(parts, model.weights_, strict=True) if part is not None]
         return np.asarray(sum(known)) if known else None
-    inside = getattr(model, "model_", None) or getattr(model, "estimator_", None)
-    if inside is not None and not hasattr(model, "coef_"):
-        return weights_of(inside, n_columns)
     for name in ("coef_", "feature_importances_"):
         found = getattr(model, name, None)
         if found is None:
@@ -73,7 +70,8 @@ def weights_of(model: Any, n_columns: int) -> Array | None:
         size = np.abs(found).max(axis=0)
         if found.ndim == 2 and size.shape == (n_columns,) and np.isfinite(size).all() and size.sum() > 0:
             return np.asarray(size / size.sum())
-    return None
+    inside = getattr(model, "model_", None) or getattr(model, "estimator_", None)
+    return None if inside is None else weights_of(inside, n_columns)
 
 
 def _followed(model: Any, X: Any) -> Array:
