@@ -28,9 +28,12 @@ _MOST_OF_A_ROUND: Final = 0.4  # of the time left, where models do not end in th
 LEAST_SHARE: Final = 1.0  # seconds of a model, while there are any: less is gone before a busy machine begins
 _FILLED: Final = 0.7  # share of the time left that the models' estimated needs may fill
 _CHEAP: Final = 0.01  # a model that needs less than this share is not worth leaving out
-#: Seconds grow with rows to this power; kernel machines solve systems of as many unknowns as rows.
+#: Seconds grow with rows to this power; kernel machines solve systems of as many unknowns as rows, of which support
+#: vector machines leave many out.
 _POWER: Final = 1.15
 _POWER_OF_KERNELS: Final = 2.5
+_POWER_OF_SUPPORT: Final = 2.0
+_SUPPORT: Final = ("SVC", "SVR", "NuSVC", "NuSVR")
 
 
 @dataclass
@@ -128,8 +131,7 @@ class Screening:
             budget = max(0.0, budget - outcome.seconds)
             if outcome.status == "interrupted":
                 raise KeyboardInterrupt
-            power = _POWER_OF_KERNELS if _is_kernel_machine(candidate) else _POWER
-            growth = max(1.0, n_train / rows) ** power
+            growth = max(1.0, n_train / rows) ** power_of(candidate)
             folds = len(comparison.splits)
             if outcome.messages:
                 told = outcome.messages[0]
@@ -223,9 +225,19 @@ def _missing_part(cut: Any) -> float:
     return max(1.0, cut["of"] / max(cut["done"], 1)) if cut["of"] else 3.0
 
 
-def _is_kernel_machine(candidate: Candidate) -> bool:
+def power_of(candidate: Candidate) -> float:
+    """Return the power of the rows with which the seconds of a fit grow.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for
+    >>> [power_of(candidates_for("regression", [name])[1]) for name in ("Ridge", "SVR", "KernelRidge")]
+    [1.15, 2.0, 2.5]
+    """
     entry = REGISTRY.get(candidate.model)
-    return entry is not None and entry.traits is not None and entry.traits.family == "kernel"
+    if entry is None or entry.traits is None or entry.traits.family != "kernel":
+        return _POWER
+    return _POWER_OF_SUPPORT if candidate.model in _SUPPORT else _POWER_OF_KERNELS
 
 
 def _rounded(seconds: float) -> str:
