@@ -214,6 +214,8 @@ def test_lists_in_words():
 def test_names():
     assert words.name("") == "<bdi>(no name)</bdi>"
     assert words.name("ocean_proximity=INLAND") == "<bdi>ocean_<wbr>proximity=<wbr>INLAND</bdi>"
+    assert words.name("over 2.221 to 3.299") == "<bdi>over 2.221 to 3.299</bdi>"  # a number is not broken
+    assert words.name("sklearn.linear_model") == "<bdi>sklearn.<wbr>linear_<wbr>model</bdi>"
     assert words.name("x" * 200, 10) == f'<bdi title="{"x" * 200}">xxxxxxxxx…</bdi>'
 
 

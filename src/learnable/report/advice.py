@@ -19,6 +19,7 @@ _REGULAR: Final = {
 }
 _BEYOND: Final = 1.6  # times the last size of a learning curve that the table may have; five folds have 1.25
 _FASTER: Final = 3.0  # how many times as fast an equal model must be to be named
+_NOTHING: Final = "Nothing stands out. Try the winner on rows of another time or place before it is relied upon."
 
 
 def advise(record: dict[str, Any]) -> list[str]:
@@ -47,8 +48,11 @@ def advise(record: dict[str, Any]) -> list[str]:
         row = record["leaderboard"][stand.winner]
         found += [*_about_baseline(record, stand, row), *_about_fit(record, row)]
         found += [*_about_others(record, stand, row), *_about_variants(record, stand, row)]
-        found += [*_about_curve(record), *_about_use(record)]
-    return found or ["Nothing stands out. Try the winner on rows of another time or place before it is relied upon."]
+        found += _about_curve(record)
+        if not found and record.get("subject") != "model":
+            found = [_NOTHING]
+        found += _about_use(record)
+    return found or [_NOTHING]
 
 
 def _about_data(record: dict[str, Any]) -> list[str]:

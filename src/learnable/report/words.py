@@ -12,8 +12,8 @@ from ..plots.markup import Markup, clean, join, tag
 from .numbers import Numbers, decimals_to_tell, is_number, text_of, word
 
 _NAME: Final = 120
-#: Where a long name may break: after a joint, as in "city=|Paris".
-_JOINTS: Final = re.compile(r"(?<=[=_./:])")
+#: Where a long name may break: after a joint, as in "city=|Paris", but not inside a number, as in "3.5".
+_JOINTS: Final = re.compile(r"(?<=[=_/:])|(?<=\.)(?!\d)")
 
 _CLAIMS: Final = {
     "closed-form": ("The equations that define the solution hold to a relative residual of ", "."),
