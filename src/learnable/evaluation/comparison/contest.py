@@ -427,9 +427,16 @@ class _Comparison(SecondTries):
         return reserve + self.tuning_seconds
 
     def set_tuning_aside(self) -> None:
-        """Set a share of the time that is left now aside for tuning; what came before the race costs both alike."""
+        """Set a share of the time that is left now aside for tuning; what came before the race costs both alike.
+
+        Every model has its least share first: where time is that short, to see a model at all is worth more than to
+        tune another.
+        """
         left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
-        self.tuning_seconds = _SHARE_OF_TUNING * left if self.tune and left is not None else 0.0
+        self.tuning_seconds = 0.0
+        if self.tune and left is not None:
+            models = sum(not candidate.baseline for candidate in self.candidates)
+            self.tuning_seconds = min(_SHARE_OF_TUNING * left, max(0.0, left - LEAST_SHARE * models))
 
     def candidate(self, name: str) -> Candidate:
         """Return the candidate of a line."""
