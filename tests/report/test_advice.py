@@ -143,6 +143,15 @@ def test_there_is_always_something_to_do():
     assert advise(record) and all(sentence.endswith((".", "csv")) for sentence in advise(record))
 
 
+def test_models_that_failed_are_counted():
+    record = without_failures(records.houses())
+    assert not said(record, "failed")
+    record["leaderboard"].append(records.failure("QDA", "QDA", "failed", "singular"))
+    assert said(record, "1 model failed: its reason stands in the leaderboard.")
+    record["leaderboard"].append(records.failure("LDA", "LDA", "failed", "singular"))
+    assert said(record, "2 models failed: their reasons stand in the leaderboard.")
+
+
 def test_that_nothing_stands_out_is_said_only_where_nothing_else_is():
     record = without_failures(records.houses())
     record["data"]["warnings"] = []

@@ -90,8 +90,13 @@ def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
         them = "it" if late == 1 else "them"
         who = "1 model has" if late == 1 else f"{late} models have"
         found.append(f"{who} no score because the time was up: {remedy}, to rank {them} too.")
-    if any(row.get("status") == "failed" for row in rows):
-        found.append("Some models failed: their reasons stand in the leaderboard.")
+    failed = sum(row.get("status") == "failed" for row in rows)
+    if failed:
+        found.append(
+            "1 model failed: its reason stands in the leaderboard."
+            if failed == 1
+            else f"{failed} models failed: their reasons stand in the leaderboard."
+        )
     return found
 
 

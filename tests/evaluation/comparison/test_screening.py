@@ -208,3 +208,15 @@ def test_a_model_that_was_never_started_is_where_time_is_left_that_nothing_else_
     _Comparison.try_again(comparison, everyone=True)
     assert entered == started
     assert (comparison.rows[1]["status"] == "ok") is bool(started)
+
+
+def test_boosting_and_forests_may_take_a_good_part_of_a_short_time_and_others_a_second():
+    names = ["HistGradientBoostingRegressor", "ExtraTreesRegressor", *(f"m{k}" for k in range(28))]
+    models = [Candidate(name, name, {}) for name in names]
+    screening = Screening(Stage({"a": (0.5, 0.0), "b": (0.4, 0.0)}, 600.0, 400))
+    assert screening.limit(models[0], models, 20.0) == pytest.approx(3.0)
+    assert screening.limit(models[1], models, 20.0) == pytest.approx(3.0)
+    assert screening.limit(models[2], models, 20.0) == pytest.approx(1.0)
+    assert screening.limit(models[2], models, 300.0) == pytest.approx(10.0)
+    assert screening.limit(models[0], models[:1], 20.0) == pytest.approx(20.0)
+    assert screening.limit(models[2], models, 0.4) == pytest.approx(0.4)

@@ -360,7 +360,7 @@ class _Comparison(SecondTries):
         ready_first = self.ahead.in_order(racing, lambda pair: pair[0], self.emit, self.clock)
         for position, (candidate, row) in enumerate(ready_first):
             left = self.clock.left(self.reserve_for_later())
-            limit = None if left is None else min(left, max(LEAST_SHARE, screening.share(candidate, waiting, left)))
+            limit = None if left is None else screening.limit(candidate, waiting, left)
             waiting.remove(candidate)
             self.enter(candidate, row, position, limit)
         self.try_again()

@@ -187,10 +187,11 @@ class Finish:
             self.with_intervals = False
             if outcome is not None:
                 self.no_time.pop()
-            self.notes.append(
-                "Without prediction intervals in the model file: six fits take too long; give more --seconds."
-            )
             outcome = self._keep(name, f"the model file of {name}", share=0.9, intervals=False)
+            if outcome.status == "ok":
+                self.notes.append(
+                    "Without prediction intervals in the model file: six fits take too long; give more --seconds."
+                )
         if outcome is None or outcome.status != "ok" or self.winner is None or self.model_file is None:
             return
         self.tell_cut("The model file holds a fit", outcome.messages[-1].get("cut"))

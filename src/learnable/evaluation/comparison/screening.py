@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.registry import REGISTRY
+from ...core.search_spaces import SEARCH_SPACES
 from .candidates import Candidate, one_of_each_first
 from .clock import cut_sentence
 
@@ -26,6 +27,8 @@ _GROWTH: Final = 4
 _SHARE: Final = 0.12  # of the time left that one round of screening may take
 _MOST_OF_A_ROUND: Final = 0.4  # of the time left, where models do not end in their shares
 LEAST_SHARE: Final = 1.0  # seconds of a model, while there are any: less is gone before a busy machine begins
+_STRONG: Final = frozenset(list(SEARCH_SPACES)[:8])  # boosting and forests
+_SHARE_OF_STRONG: Final = 0.15
 _FILLED: Final = 0.7  # share of the time left that the models' estimated needs may fill
 _CHEAP: Final = 0.01  # a model that needs less than this share is not worth leaving out
 #: Seconds grow with rows to this power; kernel machines solve systems of as many unknowns as rows, of which support
@@ -106,6 +109,15 @@ class Screening:
         """Return the seconds that a candidate gets of those left to it and others: in proportion to their needs."""
         everything = sum(self._need(other) for other in others)
         return left * self._need(candidate) / everything if everything > 0 else left / max(len(others), 1)
+
+    def limit(self, candidate: Candidate, others: list[Candidate], left: float) -> float:
+        """Return the seconds that a candidate may take of those left to it and others.
+
+        It is its share, no less than a second, and for the families that most often win a good part of what is left:
+        on a busy machine equal shares would cut them all and leave the time to weaker ones.
+        """
+        strong = _SHARE_OF_STRONG * left if candidate.model in _STRONG else 0.0
+        return min(left, max(LEAST_SHARE, strong, self.share(candidate, others, left)))
 
     def _round(self, alive: list[Candidate], rows: int, reserve: float) -> list[Candidate]:
         """Try models on some rows, one of each class first; return those that there was time to try."""
