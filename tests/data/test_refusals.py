@@ -26,7 +26,9 @@ from tests.data.tables import (
 )
 from tests.data.toys import MeanRegressor
 
+from learnable import Ridge, TableModel
 from learnable.core import DataError
+from learnable.core.errors import DataTypeError
 from learnable.data import read_features
 
 
@@ -333,3 +335,19 @@ def test_prediction_may_be_told_that_all_is_finite():
         assert fitted.predict(spoilt(np.nan)).shape == (5,)
     with sklearn.config_context(assume_finite=True), pytest.raises(DataError, match="NaN"):
         fitted.fit(spoilt(np.nan), TARGETS)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [["a"], ["b"], ["c"]],
+        np.array([["a"], ["b"], ["c"]], dtype=object),
+        pd.DataFrame({"town": ["a", "b", "c"]}),
+        pd.DataFrame({"day": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"])}),
+    ],
+    ids=["list", "objects", "text", "dates"],
+)
+def test_an_error_about_text_names_what_takes_text(X):
+    with pytest.raises(DataTypeError, match=r"TableModel\(estimator\)\.fit\(table, target\)"):
+        Ridge().fit(X, [1.0, 2.0, 3.0])
+    assert TableModel(Ridge()).fit(pd.DataFrame(X), [1.0, 2.0, 3.0]).predict(pd.DataFrame(X)).shape == (3,)

@@ -143,6 +143,28 @@ def test_there_is_always_something_to_do():
     assert advise(record) and all(sentence.endswith((".", "csv")) for sentence in advise(record))
 
 
+def test_models_that_failed_are_counted():
+    record = without_failures(records.houses())
+    assert not said(record, "failed")
+    record["leaderboard"].append(records.failure("QDA", "QDA", "failed", "singular"))
+    assert said(record, "1 model failed: its reason stands in the leaderboard.")
+    record["leaderboard"].append(records.failure("LDA", "LDA", "failed", "singular"))
+    assert said(record, "2 models failed: their reasons stand in the leaderboard.")
+
+
+def test_that_nothing_stands_out_is_said_only_where_nothing_else_is():
+    record = without_failures(records.houses())
+    record["data"]["warnings"] = []
+    name = record["winner"]["name"]
+    record["details"][name]["learning_curve"] = None
+    record["leaderboard"] = [row for row in record["leaderboard"] if row["name"] == name or row["baseline"]]
+    found = advise(record)
+    assert len(found) == 2
+    assert found[0].startswith("Nothing stands out") and found[1].startswith("Predict new rows with")
+    record["leaderboard"][0]["cut"] = {"done": 7, "of": 100, "unit": "rounds"}
+    assert not any(sentence.startswith("Nothing stands out") for sentence in advise(record))
+
+
 def test_reading_a_learning_curve():
     trend = {"per_doubling": 0.02, "low": 0.01, "high": 0.03, "margin": 0.01, "word": "rising"}
     assert "More rows are likely to help" in read_curve({"trend": trend})

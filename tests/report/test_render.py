@@ -11,6 +11,7 @@ from tests.report import records
 from learnable.core.errors import DataError
 from learnable.report import render
 from learnable.report.render import MOST_BYTES
+from learnable.theory.concentration.base import ALARM
 
 ALL = [records.houses, records.churn, records.letters, records.nothing_worked, records.nulls]
 VOID = {"meta", "wbr", "br", "img", "hr", "input", "link"}
@@ -185,3 +186,17 @@ def test_many_columns_are_folded_not_lost():
     assert html.count('class="kind"') == 60
     for k in (0, 500, 998):
         assert re.search(rf"gene_(<wbr>)?{k:04d}", html)
+
+
+def test_an_assumption_that_a_test_does_not_refute_is_told_so_with_the_level():
+    record = records.houses()
+    checks = [
+        {"assumption": "errors have one variance", "holds": None, "detail": "χ² = 23.17, p = 0.04"},
+        {"assumption": "y is linear in the columns", "holds": False, "detail": "χ² = 99.9, p = 1e-10"},
+    ]
+    theorem = {"model": "Ridge", "guarantees": "g", "reference": "r", "assumes": ["y = Xβ + ε"], "checks": checks}
+    record["winner"]["holdout"]["proven"] = {"sentence": "nothing bounds it", "checks": [], "theorem": theorem}
+    html = render(record)
+    assert "Errors have one variance: the data do not refute it (χ² = 23.17, p = 0.04)" in html
+    assert "Y is linear in the columns: the data break it" in html
+    assert "refutes an assumption only below p = 0.001" in html and ALARM == 0.001

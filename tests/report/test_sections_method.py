@@ -24,7 +24,7 @@ def test_repeats_are_told_and_unknown_things_are_left_out():
     record = records.nulls()
     record["protocol"]["repeats"] = 3
     found = pairs(record)
-    assert found["Scheme"] == "5-fold, repeated 3 times"
+    assert found["Scheme"] == "5-fold; the folds were cut 3 times for models that the first could not tell apart"
     assert not {"Time limit", "Versions", "Model file"} & set(found)
 
 

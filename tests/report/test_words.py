@@ -67,8 +67,18 @@ def test_a_winner_that_is_not_the_first_line_is_not_called_the_best():
     assert "has the best" not in text and "Ridge (alpha=1) ranks above it but is not kept" in text
     record["leaderboard"][0]["verdict"] = "undecided"
     next(row for row in record["leaderboard"] if row["baseline"])["verdict"] = "undecided"
-    assert re.search(r"better than the baseline \(.*\) cannot be told", verdict(record))
+    told = r"Whether Ridge \(alpha=1\) is better than RidgeCV and the baseline \(.*\) cannot be told"
+    assert re.search(told, verdict(record))
     assert "ridge" not in verdict(record)  # only baselines are written small inside a sentence
+
+
+def test_the_headline_has_the_decimals_of_the_hold_out_where_folds_scatter_far_more():
+    record = records.houses()
+    for row in record["leaderboard"][:3]:
+        row |= {"low": row["mean"] - 1.5, "high": row["mean"] + 1.5}
+    record["winner"]["holdout"] |= {"score": 0.8364, "low": 0.796, "high": 0.8768}
+    found = " ".join(plain(sentence) for sentence in words.verdict(Numbers(record), standing(record), 0))
+    assert re.search(r"R² 0\.84 \(.*interval 0\.80 to 0\.88\)", found)
 
 
 def test_a_baseline_that_leads_is_named_first():
@@ -214,6 +224,8 @@ def test_lists_in_words():
 def test_names():
     assert words.name("") == "<bdi>(no name)</bdi>"
     assert words.name("ocean_proximity=INLAND") == "<bdi>ocean_<wbr>proximity=<wbr>INLAND</bdi>"
+    assert words.name("over 2.221 to 3.299") == "<bdi>over 2.221 to 3.299</bdi>"  # a number is not broken
+    assert words.name("sklearn.linear_model") == "<bdi>sklearn.<wbr>linear_<wbr>model</bdi>"
     assert words.name("x" * 200, 10) == f'<bdi title="{"x" * 200}">xxxxxxxxx…</bdi>'
 
 

@@ -105,14 +105,19 @@ REGISTRY: Final[dict[str, Entry]] = {
         "learnable.kernel.verify_svm:svc",
         traits=_SVM_CLASSES,
         variants=({"C": 1.0}, {"C": 10.0}),
-        most_rows=10_000,
+        most_rows=20_000,
         only_scores=True,
     ),
     "NuSVC": Entry(
         "learnable.kernel.svm.svc:NuSVC", "learnable.kernel.verify_svm:nu_svc", traits=_SVM_CLASSES, only_scores=True
     ),
     "SVR": Entry(
-        "learnable.kernel.svm.svr:SVR", "learnable.kernel.verify_svm:svr", traits=_SVM_REGRESSION, scales_target=True
+        "learnable.kernel.svm.svr:SVR",
+        "learnable.kernel.verify_svm:svr",
+        traits=_SVM_REGRESSION,
+        variants=({"C": 1.0}, {"C": 10.0}),
+        most_rows=20_000,
+        scales_target=True,
     ),
     "NuSVR": Entry(
         "learnable.kernel.svm.svr:NuSVR",

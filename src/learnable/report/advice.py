@@ -19,6 +19,7 @@ _REGULAR: Final = {
 }
 _BEYOND: Final = 1.6  # times the last size of a learning curve that the table may have; five folds have 1.25
 _FASTER: Final = 3.0  # how many times as fast an equal model must be to be named
+_NOTHING: Final = "Nothing stands out. Try the winner on rows of another time or place before it is relied upon."
 
 
 def advise(record: dict[str, Any]) -> list[str]:
@@ -47,8 +48,11 @@ def advise(record: dict[str, Any]) -> list[str]:
         row = record["leaderboard"][stand.winner]
         found += [*_about_baseline(record, stand, row), *_about_fit(record, row)]
         found += [*_about_others(record, stand, row), *_about_variants(record, stand, row)]
-        found += [*_about_curve(record), *_about_use(record)]
-    return found or ["Nothing stands out. Try the winner on rows of another time or place before it is relied upon."]
+        found += _about_curve(record)
+        if not found and record.get("subject") != "model":
+            found = [_NOTHING]
+        found += _about_use(record)
+    return found or [_NOTHING]
 
 
 def _about_data(record: dict[str, Any]) -> list[str]:
@@ -86,8 +90,13 @@ def _about_unfinished(record: dict[str, Any], stand: Standing) -> list[str]:
         them = "it" if late == 1 else "them"
         who = "1 model has" if late == 1 else f"{late} models have"
         found.append(f"{who} no score because the time was up: {remedy}, to rank {them} too.")
-    if any(row.get("status") == "failed" for row in rows):
-        found.append("Some models failed: their reasons stand in the leaderboard.")
+    failed = sum(row.get("status") == "failed" for row in rows)
+    if failed:
+        found.append(
+            "1 model failed: its reason stands in the leaderboard."
+            if failed == 1
+            else f"{failed} models failed: their reasons stand in the leaderboard."
+        )
     return found
 
 

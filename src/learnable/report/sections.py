@@ -353,9 +353,11 @@ def _scheme(numbers: Numbers, protocol: dict[str, Any]) -> Markup | None:
     scheme = protocol.get("scheme")
     if not scheme:
         return None
-    repeats = protocol.get("repeats")
-    times = [", repeated ", numbers.show("protocol", "repeats", style="count"), " times"] if (repeats or 1) > 1 else []
-    return join([clean(scheme, 200), *times])
+    again: list[Any] = []
+    if (protocol.get("repeats") or 1) > 1:
+        times = numbers.show("protocol", "repeats", style="count")
+        again = ["; the folds were cut ", times, " times for models that the first could not tell apart"]
+    return join([clean(scheme, 200), *again])
 
 
 def _period(protocol: dict[str, Any], part: str) -> Markup | None:

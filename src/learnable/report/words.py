@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..plots.markup import Markup, clean, join, tag
-from .numbers import Numbers, decimals_to_tell, is_number, text_of, word
+from .numbers import Numbers, decimals_for, decimals_to_tell, is_number, text_of, word
 
 _NAME: Final = 120
-#: Where a long name may break: after a joint, as in "city=|Paris".
-_JOINTS: Final = re.compile(r"(?<=[=_./:])")
+#: Where a long name may break: after a joint, as in "city=|Paris", but not inside a number, as in "3.5".
+_JOINTS: Final = re.compile(r"(?<=[=_/:])|(?<=\.)(?!\d)")
 
 _CLAIMS: Final = {
     "closed-form": ("The equations that define the solution hold to a relative residual of ", "."),
@@ -241,12 +241,18 @@ def verdict(numbers: Numbers, standing: Standing, decimals: int | None) -> list[
         return [_one_model(numbers, decimals), _against_baseline(numbers, standing, decimals)]
     winner = numbers.at("winner") or {}
     scores = [(winner.get(key) or {}).get("score") for key in ("holdout", "against", "as_given")]
-    shown = decimals if decimals is None else decimals_to_tell(scores, decimals)
+    shown = decimals if decimals is None else decimals_to_tell(scores, max(decimals, _of_holdout(winner)))
     found = [
         _who_won(numbers, standing, shown),
         join([_against_baseline(numbers, standing, shown), " ", _who_tied(numbers, standing)]),
     ]
     return [*found, *_with_copies(numbers, shown)]
+
+
+def _of_holdout(winner: dict[str, Any]) -> int:
+    """Return the decimals that the interval of the hold-out score deserves; folds may scatter far more."""
+    ends = [(winner.get("holdout") or {}).get(key) for key in ("low", "high")]
+    return decimals_for([(ends[1] - ends[0]) / 2]) if all(map(is_number, ends)) else 0
 
 
 def _who_won(numbers: Numbers, standing: Standing, decimals: int | None) -> Markup:
@@ -347,8 +353,8 @@ def _with_copies(numbers: Numbers, decimals: int | None) -> list[Markup]:
 def _who_tied(numbers: Numbers, standing: Standing) -> Markup:
     """Return who is equal to the first line within the margin, and of whom that cannot be told."""
     rows = numbers.record["leaderboard"]
-    equal = [_called(rows[k]) for k in standing.tied if k != standing.winner]
-    undecided = [_called(rows[k]) for k in standing.undecided if k != standing.winner]
+    equal = [_called(rows[k]) for k in standing.tied]  # to the first line, which need not be the winner
+    undecided = [_called(rows[k]) for k in standing.undecided]
     it: Any = "it"
     if standing.leader is not None and standing.leader != standing.winner:
         first = rows[standing.leader]

@@ -64,3 +64,11 @@ def test_what_is_no_order_is_refused(values, part):
 def test_truth_values_are_no_order():
     with pytest.raises(DataTypeError, match="no order"):
         read([True, False])
+
+
+def test_a_row_without_a_date_is_named_by_its_row_in_the_table():
+    texts = ["2024-01-01", "n/a", "2024-01-03"]
+    with pytest.raises(DataError, match=r"'n/a' in row 2 \(the first row after the header is 1\)"):
+        read(texts)
+    with pytest.raises(DataError, match=r"'n/a' in row 8 "):
+        read(texts, places=np.array([0, 7, 9]))

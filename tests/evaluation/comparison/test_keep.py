@@ -92,10 +92,14 @@ class Kept(Finish):
 
 @pytest.mark.parametrize(("fit_seconds", "asked"), [(0.1, [True]), (1.0, [False])])
 def test_six_fits_are_made_only_where_they_can_be_complete(fit_seconds, asked):
-    finish = Kept(fit_seconds, 10.0, [Outcome("failed", "no file")])
+    finish = Kept(fit_seconds, 10.0, [Outcome("ok", None, [{"cut": None}])])
+    finish.model_file = None  # nothing is moved
     finish.keep("m")
     assert finish.asked == asked
     assert any("Without prediction intervals" in note for note in finish.notes) == (asked == [False])
+    without = Kept(fit_seconds, 10.0, [Outcome("failed", "no file")])
+    without.keep("m")  # of a file that is not there nothing is said
+    assert not any("Without prediction intervals" in note for note in without.notes)
 
 
 def test_what_was_cut_after_the_race_is_said():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from learnable.evaluation.comparison.candidates import Candidate
+from learnable.evaluation.comparison.clock import NOT_STARTED
 from learnable.evaluation.comparison.contest import _Comparison
 from learnable.evaluation.comparison.measures import ranking_measure
 from learnable.evaluation.comparison.race import Outcome
@@ -159,3 +160,63 @@ def test_predictions_cost_as_many_rows_as_there_are_and_not_more():
     screening = Screening(stage)
     screening.run(0.0)
     assert screening.found["a"].needs == pytest.approx(5 * 0.1 * 500_000 / 16_000)
+
+
+@pytest.mark.parametrize(("left", "wanted"), [(10.0, 0.0), (30.0, 0.0), (40.0, 10.0), (100.0, 45.0)])
+def test_time_is_set_aside_for_tuning_only_after_a_second_for_every_model(left, wanted):
+    comparison = SimpleNamespace(
+        clock=SimpleNamespace(left=lambda reserve: left, reserve_for_finish=lambda seconds: 0.0),
+        seconds_to_finish=lambda: 0.0,
+        tune=True,
+        candidates=[Candidate("mean", "mean", {}, baseline=True), *(Candidate(f"{k}", "a", {}) for k in range(30))],
+    )
+    _Comparison.set_tuning_aside(comparison)
+    assert comparison.tuning_seconds == pytest.approx(wanted)
+    comparison.tune = False
+    _Comparison.set_tuning_aside(comparison)
+    assert comparison.tuning_seconds == 0.0
+
+
+@pytest.mark.parametrize(("left", "started"), [(4.0, ["late"]), (0.4, [])])
+def test_a_model_that_was_never_started_is_where_time_is_left_that_nothing_else_needs(left, started):
+    entered = []
+
+    def enter(candidate, row, position, limit):
+        entered.append(candidate)
+        row["status"] = "ok"
+        row["mean"] = 0.5
+
+    done = new_row("done", "done", {})
+    done.update(status="ok", mean=0.8)
+    late = new_row("late", "late", {})
+    late.update(status="timeout", reason=NOT_STARTED)
+    comparison = SimpleNamespace(
+        clock=SimpleNamespace(seconds=60.0),
+        rows=[done, late],
+        measure=SimpleNamespace(greater_is_better=True),
+        given_seconds={"done": 1.0},
+        splits=[None] * 5,
+        is_promising=lambda row: False,
+        has_a_model=lambda: True,
+        left_for_models=lambda slower: left,
+        race_left_behind=lambda slower: None,
+        candidate=lambda name: name,
+        enter=enter,
+    )
+    _Comparison.try_again(comparison)
+    assert entered == []  # right after the race, time is for what is promising
+    _Comparison.try_again(comparison, everyone=True)
+    assert entered == started
+    assert (comparison.rows[1]["status"] == "ok") is bool(started)
+
+
+def test_boosting_and_forests_may_take_a_good_part_of_a_short_time_and_others_a_second():
+    names = ["HistGradientBoostingRegressor", "ExtraTreesRegressor", *(f"m{k}" for k in range(28))]
+    models = [Candidate(name, name, {}) for name in names]
+    screening = Screening(Stage({"a": (0.5, 0.0), "b": (0.4, 0.0)}, 600.0, 400))
+    assert screening.limit(models[0], models, 20.0) == pytest.approx(3.0)
+    assert screening.limit(models[1], models, 20.0) == pytest.approx(3.0)
+    assert screening.limit(models[2], models, 20.0) == pytest.approx(1.0)
+    assert screening.limit(models[2], models, 300.0) == pytest.approx(10.0)
+    assert screening.limit(models[0], models[:1], 20.0) == pytest.approx(20.0)
+    assert screening.limit(models[2], models, 0.4) == pytest.approx(0.4)

@@ -9,9 +9,10 @@ import pytest
 import learnable as ln
 from learnable.core.declare import check_parameters
 from learnable.core.registry import REGISTRY, registered_class
-from learnable.core.search_spaces import SEARCH_SPACES, draw_settings
+from learnable.core.search_spaces import FIRST_SETTINGS, SEARCH_SPACES, Choice, draw_settings
 from learnable.evaluation import compare
 from learnable.evaluation.comparison import tuning
+from learnable.evaluation.comparison.contest import _Comparison
 from learnable.evaluation.comparison.measures import ranking_measure
 from learnable.evaluation.comparison.record import new_row
 
@@ -24,6 +25,109 @@ def test_every_setting_is_one_that_the_model_takes(name):
         check_parameters(name, cls(**settings).get_params(deep=False), cls._parameters)
     assert draw_settings(name, 5, seed=3) == draw_settings(name, 5, seed=3)
     assert REGISTRY[name].traits is not None
+
+
+@pytest.mark.parametrize("name", list(FIRST_SETTINGS))
+def test_the_first_settings_come_first_and_lie_in_the_space(name):
+    first = FIRST_SETTINGS[name]
+    assert draw_settings(name, len(first) + 3, seed=0)[: len(first)] == list(first)
+    assert draw_settings(name, 1, seed=0) == [first[0]]
+    for settings in first:
+        assert set(settings) == set(SEARCH_SPACES[name])
+        for key, value in settings.items():
+            space = SEARCH_SPACES[name][key]
+            inside = value in space.values if isinstance(space, Choice) else space.low <= value <= space.high
+            assert inside, (key, value)
+
+
+def test_settings_of_one_accuracy_are_ordered_by_log_loss_and_smooth_measures_alone():
+    shown = [tuning.Shown(0.80, 0.50), tuning.Shown(0.80, 0.40), tuning.Shown(0.70, 0.45), tuning.Shown(0.81, 0.90)]
+    assert tuning.order_of(shown, ranking_measure("binary", "accuracy")) == [1, 3, 0, 2]
+    assert tuning.order_of(shown, ranking_measure("binary", "log_loss")) != [1, 3, 0, 2]
+    loss = [tuning.Shown(one.surprise, one.surprise) for one in shown]
+    assert tuning.order_of(loss, ranking_measure("binary", "log_loss")) == [1, 2, 0, 3]
+    silent = [tuning.Shown(0.7, np.nan), tuning.Shown(0.9, np.nan)]
+    assert tuning.order_of(silent, ranking_measure("binary", "accuracy")) == [1, 0]
+    assert tuning.order_of([], ranking_measure("binary", "accuracy")) == []
+
+
+class _Sized:
+    """A comparison of which only sizes and times are known."""
+
+    def __init__(self, rows, around=0.1):
+        self.splits = [None] * 5
+        self.around_jobs = [around]
+        self.rows = rows
+
+    def mean_sizes(self):
+        return float(self.rows), self.rows / 4
+
+
+def _search(rows, fit_seconds, left):
+    row = {"fit_seconds": fit_seconds, "predict_seconds": 0.0}
+    return tuning.Tuning(_Sized(rows))._search(row, left)
+
+
+def test_a_search_fits_into_its_time():
+    for rows in (300, 5000, 50_000, 640_000):
+        for fit_seconds in (0.001, 0.2, 4.0):
+            for left in (1.0, 20.0, 100.0, 1000.0):
+                found = _search(rows, fit_seconds, left)
+                if not found.settings:
+                    continue
+                part = 1.0 if found.rows is None else found.rows / rows
+                first = found.settings * len(found.begin) * found.cost * part
+                second = max(2, found.settings // 4) * len(found.rest) * found.cost
+                assert first + second + 5 * found.cost <= left + found.cost
+    assert _search(640_000, 4.0, 1000.0).rows == 50_000 and _search(30_000, 4.0, 1000.0).rows == 10_000
+    assert len(_search(300, 0.1, 100.0).begin) == 2 and _search(300, 0.1, None).settings == tuning.MOST_SETTINGS
+
+
+def test_a_long_table_is_searched_where_a_few_settings_can_be_tried_on_some_of_its_rows():
+    assert _search(640_000, 4.0, 100.0).settings >= 3  # a third of the rows would have left no time for three
+    assert _search(640_000, 4.0, 40.0).settings == 0
+
+
+def test_choosing_by_both_finds_better_settings_than_by_accuracy_alone():
+    rng = np.random.default_rng(0)
+    measure = ranking_measure("binary", "accuracy")
+    noises = np.linspace(0.5, 1.5, 8)  # a setting knows the logit up to its noise; 100 rows tell them apart badly
+    by_both = []
+    by_accuracy = []
+    for _ in range(400):
+        logit = 2.0 * rng.normal(size=100)
+        y = rng.random(100) < 1 / (1 + np.exp(-logit))
+        shared = rng.normal(size=100)  # all settings err on the same rows
+        shown = []
+        for noise in noises:
+            error = noise * (0.8 * shared + 0.6 * rng.normal(size=100))
+            p = 1 / (1 + np.exp(-(logit + error)))
+            said = np.where(y, p, 1 - p)
+            shown.append(tuning.Shown(float(np.mean((p > 0.5) == y)), float(-np.log(said).mean())))
+        by_both.append(noises[tuning.order_of(shown, measure)[0]])
+        by_accuracy.append(noises[int(np.argmax([one.score for one in shown]))])
+    difference = np.array(by_accuracy) - np.array(by_both)
+    assert difference.mean() > 3 * difference.std() / np.sqrt(400)
+
+
+def test_further_folds_have_the_columns_of_the_first_ones(monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=160)
+    words = np.array([["good", "fine"], ["bad", "poor"]])
+    text = [" ".join([*rng.choice(words[k], 2), *(f"w{j}" for j in rng.integers(300, size=6))]) for k in y]
+    table = pa.table({"text": text, "y": np.array(["no", "yes"])[y]})
+    asked = []
+    before = _Comparison.do
+
+    def tell(self, function, **arguments):
+        if function.endswith("encode_splits"):
+            asked.append((tuple(arguments["splits"]), arguments.get("dense")))
+        return before(self, function, **arguments)
+
+    monkeypatch.setattr(_Comparison, "do", tell)
+    record = compare(table, "y", models=["GaussianNB", "KNeighborsClassifier"])
+    assert record["protocol"]["repeats"] > 1 and len(asked) > 1
+    assert all(dense for _, dense in asked)
 
 
 @pytest.fixture(scope="module")

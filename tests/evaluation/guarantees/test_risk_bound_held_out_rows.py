@@ -1,11 +1,15 @@
 """Held-out rows count their uses: planned models share δ, further ones get ever less of it."""
 
+import re
+
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.evaluation import HeldOutRows, Ladder
+from learnable.evaluation.guarantees import bounds_of_predictions
 
 
 def table():
@@ -80,3 +84,15 @@ def test_a_ladder_tells_only_steps():
         ladder.submit(ln.GaussianNB().fit(X[200:], y[200:]))
     with pytest.raises(ParameterError):
         Ladder(X, y, step=0.0)
+
+
+@pytest.mark.parametrize("errors", [3, 17, 34, 90])
+def test_the_sentence_claims_no_less_than_is_proven(errors):
+    y = np.arange(799) % 2
+    said = y.copy()
+    said[:errors] = 1 - said[:errors]
+    order = np.random.default_rng(0).permutation(799)
+    found = bounds_of_predictions(y[order], said[order], 2)
+    percent = float(re.search(r"error is below ([\d.]+) %", found.sentence)[1])
+    exact = 100.0 * beta.ppf(0.95, errors + 1, 799 - errors)
+    assert exact <= percent + 1e-9 and percent < exact + 0.1

@@ -42,7 +42,13 @@ class Times(NamedTuple):
         return show_time(self.values, position)
 
 
-def read_times(owner: str, column: Any, name: str, dayfirst: bool | None = None) -> Times:
+def read_times(
+    owner: str,
+    column: Any,
+    name: str,
+    dayfirst: bool | None = None,
+    places: NDArray[np.int64] | None = None,
+) -> Times:
     """Return the times of the rows.
 
     Parameters
@@ -55,6 +61,8 @@ def read_times(owner: str, column: Any, name: str, dayfirst: bool | None = None)
         Of the column.
     dayfirst : bool, optional
         Whether 03/04/2024 is in April; needed where no row of the column tells.
+    places : array of int, optional
+        Where the rows stand in the table as it was read, for errors that name a row.
 
     Examples
     --------
@@ -79,7 +87,7 @@ def read_times(owner: str, column: Any, name: str, dayfirst: bool | None = None)
         return Times(values, "numbers, in their order")
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataTypeError(f"{owner}: the time column {name!r} is of type {kind}, which is no order; use dates.")
-    return _read_text(owner, column, name, dayfirst)
+    return _read_text(owner, column, name, dayfirst, places)
 
 
 def show_time(values: NDArray[Any], position: int) -> str:
@@ -91,7 +99,7 @@ def show_time(values: NDArray[Any], position: int) -> str:
     return str(value.astype("datetime64[D]" if whole_days else "datetime64[s]")).replace("T", " ")
 
 
-def _read_text(owner: str, column: Any, name: str, dayfirst: bool | None) -> Times:
+def _read_text(owner: str, column: Any, name: str, dayfirst: bool | None, places: NDArray[np.int64] | None) -> Times:
     import narwhals.stable.v2 as nw
 
     labels = read_labels(nw.from_native(column, series_only=True))
@@ -112,10 +120,12 @@ def _read_text(owner: str, column: Any, name: str, dayfirst: bool | None) -> Tim
     days = read_as(labels, found.reading)
     gaps = np.isnan(days)
     if gaps.any():
-        row = int(np.argmax(gaps))
+        first_gap = int(np.argmax(gaps))
+        row = first_gap if places is None else int(places[first_gap])
         raise DataError(
             f"{owner}: the time column {name!r} has no date in {int(gaps.sum())} row(s), first "
-            f"{labels.values[labels.codes[row]]!r} in row {row}; fill them in."
+            f"{labels.values[labels.codes[first_gap]]!r} in row {row + 1} (the first row after the header is 1); fill "
+            "them in."
         )
     note = f"dates written {found.reading.replace('-', ', ')}: {found.example!r} is {found.shown()}"
     if dayfirst is not None and found.reading in DATES[1:] and (found.reading == "day-month-year") != dayfirst:

@@ -337,8 +337,8 @@ class _Comparison(SecondTries):
         self.emit({"kind": "stage", "text": "starting the models (compiles on the first run)"})
         if not self.server.wait_until_ready(self.clock.left(self.clock.reserve_for_end())):
             raise OutOfTimeError(
-                f"compare: {self.clock.seconds:g} s were too few to start: on the first run kernels are compiled. Run "
-                "`learnable warmup` once, or give more seconds."
+                f"compare: {self.clock.seconds:g} s were too few to start the processes of the models. Give more "
+                "seconds; if this is the first run, `learnable warmup` compiles the kernels once and for all."
             )
 
     def race(self) -> None:
@@ -360,7 +360,7 @@ class _Comparison(SecondTries):
         ready_first = self.ahead.in_order(racing, lambda pair: pair[0], self.emit, self.clock)
         for position, (candidate, row) in enumerate(ready_first):
             left = self.clock.left(self.reserve_for_later())
-            limit = None if left is None else min(left, max(LEAST_SHARE, screening.share(candidate, waiting, left)))
+            limit = None if left is None else screening.limit(candidate, waiting, left)
             waiting.remove(candidate)
             self.enter(candidate, row, position, limit)
         self.try_again()
@@ -427,9 +427,16 @@ class _Comparison(SecondTries):
         return reserve + self.tuning_seconds
 
     def set_tuning_aside(self) -> None:
-        """Set a share of the time that is left now aside for tuning; what came before the race costs both alike."""
+        """Set a share of the time that is left now aside for tuning; what came before the race costs both alike.
+
+        Every model has its least share first: where time is that short, to see a model at all is worth more than to
+        tune another.
+        """
         left = self.clock.left(self.clock.reserve_for_finish(self.seconds_to_finish()))
-        self.tuning_seconds = _SHARE_OF_TUNING * left if self.tune and left is not None else 0.0
+        self.tuning_seconds = 0.0
+        if self.tune and left is not None:
+            models = sum(not candidate.baseline for candidate in self.candidates)
+            self.tuning_seconds = min(_SHARE_OF_TUNING * left, max(0.0, left - LEAST_SHARE * models))
 
     def candidate(self, name: str) -> Candidate:
         """Return the candidate of a line."""

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ...core.errors import LearnableError
 from ..estimates.curves import Curve, learning_curve
-from ..estimates.importance import permutation_importance
 from ..estimates.intervals import score_interval, t_interval, verdict_on
 from .candidates import Candidate, wants_dense
 from .glance import show_cell
+from .importances import importances
 from .measures import Decision, Measure, Prediction, predict_rows, ranking_measure, rarer_class
 from .record import plain
 from .warm import get_ready
@@ -26,9 +26,6 @@ from .workspace import FINAL, Report, read_features, read_names, read_rows, read
 _MOST_ROWS: Final = 3000
 _MOST_TRAINING_ROWS: Final = 10_000
 _MOST_NUMBERS: Final = 2**24  # of a shuffled copy of the rows
-_MOST_COLUMNS: Final = 60
-_SHOWN_COLUMNS: Final = 30
-_REPEATS: Final = 5
 _SPLITS: Final = 5
 _LAST_SIZES: Final = 3  # of a learning curve, from which it is told whether it still rises
 _DRAWN: Final = 6  # columns whose partial dependence is computed
@@ -153,34 +150,10 @@ def trend(curve: Curve, measure: Measure, n_splits: int) -> dict[str, Any] | Non
     return dict(plain(told))
 
 
-def importances(
-    model: Any, X: Any, y: NDArray[Any], sources: list[str], measure: Measure, seed: int
-) -> list[dict[str, Any]]:
-    """Return how much score is lost when all features of one column of the table are shuffled together."""
-    groups: dict[str, list[int]] = {}
-    for position, source in enumerate(sources):
-        groups.setdefault(source, []).append(position)
-    if len(groups) > _MOST_COLUMNS:
-        groups = _weightiest(groups, model, X)
-    found = permutation_importance(
-        model, X, y, scoring=measure.scoring, n_repeats=_REPEATS, groups=groups, random_state=seed
-    )
-    shown: list[dict[str, Any]] = plain(found.to_dict()["importances"])
-    return shown[:_SHOWN_COLUMNS]
-
-
 def _leading(weighed: list[dict[str, Any]], columns: list[str]) -> list[str]:
     """Return the columns that matter to the score, the most important first."""
     known = [line for line in weighed if line["name"] in columns and (line["value"] or 0.0) > 0]
     return [line["name"] for line in sorted(known, key=lambda line: -line["value"])]
-
-
-def _weightiest(groups: dict[str, list[int]], model: Any, X: Any) -> dict[str, list[int]]:
-    """Return the columns with the largest coefficients, or the first ones of a model that has none."""
-    coef = np.abs(np.atleast_2d(getattr(model, "coef_", np.zeros((1, X.shape[1])))))
-    weight = coef.max(axis=0) if coef.shape[1] == X.shape[1] else np.zeros(X.shape[1])
-    order = sorted(groups, key=lambda name: -float(weight[groups[name]].max()))
-    return {name: groups[name] for name in order[:_MOST_COLUMNS]}
 
 
 def _some(n: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.errors import ModelFileError
 from ...core.model_file import writing
+from .candidates import wants_dense
 from .clock import cut_sentence
 from .judge import Units, stretches
 from .leaderboard import winner_of
@@ -186,10 +187,11 @@ class Finish:
             self.with_intervals = False
             if outcome is not None:
                 self.no_time.pop()
-            self.notes.append(
-                "Without prediction intervals in the model file: six fits take too long; give more --seconds."
-            )
             outcome = self._keep(name, f"the model file of {name}", share=0.9, intervals=False)
+            if outcome.status == "ok":
+                self.notes.append(
+                    "Without prediction intervals in the model file: six fits take too long; give more --seconds."
+                )
         if outcome is None or outcome.status != "ok" or self.winner is None or self.model_file is None:
             return
         self.tell_cut("The model file holds a fit", outcome.messages[-1].get("cut"))
@@ -352,6 +354,7 @@ def judge_as_given(finish: Finish, name: str) -> dict[str, Any] | None:
         seconds=comparison.clock.left(comparison.clock.reserve_for_end()),
         splits=[GIVEN],
         task=problem.task,
+        dense=wants_dense(comparison.candidate(name)),
     )
     if encoded.status == "interrupted":
         raise KeyboardInterrupt

@@ -177,7 +177,7 @@ def read_problem(
     table, notes = rows_with_target(owner, table, target, fewest_rows)
     n_notes = len(notes)
     table = table.drop_columns([name for name in drop if name != time])
-    when = None if time is None else read_times(owner, table[time], time, dayfirst)
+    when = None if time is None else read_times(owner, table[time], time, dayfirst, places)
     calendar = time if when is not None and when.are_dates and time not in drop else None
     leave = [name for name in (groups, time) if name and name != calendar]
     texts = find_texts(owner, table, kinds or {}, dayfirst, leave=leave)

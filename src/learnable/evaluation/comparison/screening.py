@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ...core.registry import REGISTRY
+from ...core.search_spaces import SEARCH_SPACES
 from .candidates import Candidate, one_of_each_first
 from .clock import cut_sentence
 
@@ -26,11 +27,16 @@ _GROWTH: Final = 4
 _SHARE: Final = 0.12  # of the time left that one round of screening may take
 _MOST_OF_A_ROUND: Final = 0.4  # of the time left, where models do not end in their shares
 LEAST_SHARE: Final = 1.0  # seconds of a model, while there are any: less is gone before a busy machine begins
+_STRONG: Final = frozenset(list(SEARCH_SPACES)[:8])  # boosting and forests
+_SHARE_OF_STRONG: Final = 0.15
 _FILLED: Final = 0.7  # share of the time left that the models' estimated needs may fill
 _CHEAP: Final = 0.01  # a model that needs less than this share is not worth leaving out
-#: Seconds grow with rows to this power; kernel machines solve systems of as many unknowns as rows.
+#: Seconds grow with rows to this power; kernel machines solve systems of as many unknowns as rows, of which support
+#: vector machines leave many out.
 _POWER: Final = 1.15
 _POWER_OF_KERNELS: Final = 2.5
+_POWER_OF_SUPPORT: Final = 2.0
+_SUPPORT: Final = ("SVC", "SVR", "NuSVC", "NuSVR")
 
 
 @dataclass
@@ -104,6 +110,15 @@ class Screening:
         everything = sum(self._need(other) for other in others)
         return left * self._need(candidate) / everything if everything > 0 else left / max(len(others), 1)
 
+    def limit(self, candidate: Candidate, others: list[Candidate], left: float) -> float:
+        """Return the seconds that a candidate may take of those left to it and others.
+
+        It is its share, no less than a second, and for the families that most often win a good part of what is left:
+        on a busy machine equal shares would cut them all and leave the time to weaker ones.
+        """
+        strong = _SHARE_OF_STRONG * left if candidate.model in _STRONG else 0.0
+        return min(left, max(LEAST_SHARE, strong, self.share(candidate, others, left)))
+
     def _round(self, alive: list[Candidate], rows: int, reserve: float) -> list[Candidate]:
         """Try models on some rows, one of each class first; return those that there was time to try."""
         comparison = self.comparison
@@ -128,8 +143,7 @@ class Screening:
             budget = max(0.0, budget - outcome.seconds)
             if outcome.status == "interrupted":
                 raise KeyboardInterrupt
-            power = _POWER_OF_KERNELS if _is_kernel_machine(candidate) else _POWER
-            growth = max(1.0, n_train / rows) ** power
+            growth = max(1.0, n_train / rows) ** power_of(candidate)
             folds = len(comparison.splits)
             if outcome.messages:
                 told = outcome.messages[0]
@@ -223,9 +237,19 @@ def _missing_part(cut: Any) -> float:
     return max(1.0, cut["of"] / max(cut["done"], 1)) if cut["of"] else 3.0
 
 
-def _is_kernel_machine(candidate: Candidate) -> bool:
+def power_of(candidate: Candidate) -> float:
+    """Return the power of the rows with which the seconds of a fit grow.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.candidates import candidates_for
+    >>> [power_of(candidates_for("regression", [name])[1]) for name in ("Ridge", "SVR", "KernelRidge")]
+    [1.15, 2.0, 2.5]
+    """
     entry = REGISTRY.get(candidate.model)
-    return entry is not None and entry.traits is not None and entry.traits.family == "kernel"
+    if entry is None or entry.traits is None or entry.traits.family != "kernel":
+        return _POWER
+    return _POWER_OF_SUPPORT if candidate.model in _SUPPORT else _POWER_OF_KERNELS
 
 
 def _rounded(seconds: float) -> str:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PROMISE: Final = 0.9  # share of the best line's gain over the baseline from which a line is worth more time
 _WORTH_ANOTHER_TRY: Final = 1.5  # a model that was cut runs again if it can have so many times its first share
+_WORTH_STARTING: Final = 0.3  # seconds: with less, a process is hardly there
 _WORTH_BEGINNING: Final = 0.1  # of what a model needs that can stop early: with less it would be a shadow of itself
 _SHARE_OF_ONE_BEHIND: Final = 0.7  # of the time left, for a model that screening had left behind
 _SHARE_OF_ANOTHER_TRY: Final = 0.5  # of the time left, that of tuning included
@@ -64,12 +65,17 @@ class SecondTries:
         for row in sorted(chosen, key=place):
             left = self.left_for_models(slower)
             before = self.given_seconds.get(row["name"])
-            if left is None or before is None:
+            if left is None:
                 continue
             share = _SHARE_OF_ANOTHER_TRY if self.has_a_model() else 1.0
-            limit = min(share * left, 2.0 * before * part_missing(row, len(self.splits)))
-            if limit < _WORTH_ANOTHER_TRY * before:
-                continue
+            if before is None:  # it was never started
+                limit = min(share * left, LEAST_SHARE)
+                if limit < _WORTH_STARTING:
+                    continue
+            else:
+                limit = min(share * left, 2.0 * before * part_missing(row, len(self.splits)))
+                if limit < _WORTH_ANOTHER_TRY * before:
+                    continue
             line = new_row(row["name"], row["model"], row["parameters"], baseline=row["baseline"])
             self.enter(self.candidate(row["name"]), line, self.rows.index(row), limit)
             if line["status"] == "ok" and (row["status"] != "ok" or came_further(line, row)):

@@ -1,7 +1,7 @@
 """After the race: the best families tuned, by successive halving over settings, and a blend of the finalists.
 
 Settings are drawn from a model's search space (`learnable.core.search_spaces`) and compared on the folds of the race:
-all of them on one fold (of short tables on two; on long ones with a third of the rows), the better quarter on more, and
+all of them on one fold (of short tables on two; on long ones with a part of the rows), the better quarter on more, and
 the best one on all. The hold-out takes no part in it. Then a greedy blend of out-of-fold predictions enters as one more
 model; its score on a fold uses weights that were chosen on the other folds.
 """
@@ -9,8 +9,9 @@ model; its score on a fold uses weights that were chosen on the other folds.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +32,13 @@ if TYPE_CHECKING:
 
 MOST_SETTINGS: Final = 36  # of a family, if time allows
 _FEWEST_SETTINGS: Final = 3
+_FEWEST_BETTER: Final = 2  # settings that go on after the first round
 _FAMILIES: Final = 2
-_MANY_ROWS: Final = 20_000  # from here on the first round uses a third of the rows
+_MANY_ROWS: Final = 20_000  # from here on the first round uses a third of the rows, but
+_ENOUGH_ROWS: Final = 50_000  # no more than these, which tell settings apart
 _FEW_ROWS: Final = 2000  # below, one fold is too few to tell settings apart: two begin, and the others follow
+_MOST_TIMES: Final = 4.0  # as long as a setting should take it may take: one alone must not use up a search
+_LEAST_LIMIT: Final = 2.0  # seconds; below, starting a process is most of it
 _SHARE_OF_FIRST: Final = 0.65  # the best family's part of the time for tuning
 _FINALISTS: Final = 8
 _SLOWER: Final = 2.5  # times as long as the best models so far takes what is kept: more rounds, or several models
@@ -59,8 +64,8 @@ class Tuning:
         families = self._families()
         for number, (candidate, row) in enumerate(families):
             left = comparison.clock.left(reserve)
-            if left is not None and number + 1 < len(families):
-                left *= _SHARE_OF_FIRST
+            if left is not None and number + 1 < len(families) and self._search(row, _SHARE_OF_FIRST * left).settings:
+                left *= _SHARE_OF_FIRST  # where a share is too little for any search, the best family has it all
             self._tune(candidate, row, left)
         comparison.try_again(everyone=True, slower=_SLOWER)
         left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
@@ -87,63 +92,82 @@ class Tuning:
 
     # ---- settings ----
 
+    def _search(self, row: Row, left: float | None) -> Search:
+        """Return how a family is searched in so many seconds, by what its line took.
+
+        Drawn settings have more rounds than the usual ones: about 2.5 times the cost. All of them begin, the better
+        quarter goes on, and then one goes through all folds.
+        """
+        folds = [str(number) for number in range(len(self.comparison.splits))]
+        n_train, _ = self.comparison.mean_sizes()
+        cost = 2.5 * max(0.02, (row["fit_seconds"] or 0.0) + 2 * (row["predict_seconds"] or 0.0))
+        rows = int(min(n_train / 3, _ENOUGH_ROWS)) if n_train > _MANY_ROWS else None
+        small = n_train < _FEW_ROWS and len(folds) > 2
+        begin, rest = (folds[:2], folds[2:]) if small else (folds[:1], folds[-1:])
+        settings = MOST_SETTINGS
+        if left is not None:
+            # A fit to some of the rows takes a little more than their share of the time.
+            around = float(np.median(self.comparison.around_jobs or [0.0]))
+            first = around + cost * len(begin) * (1.0 if rows is None else 0.07 + rows / n_train)
+            second = around + cost * len(rest)
+            room = left - cost * len(folds)
+            few = int((room - _FEWEST_BETTER * second) / first)
+            settings = few if few <= 4 * _FEWEST_BETTER else int(room / (first + second / 4))
+            settings = min(settings, MOST_SETTINGS)
+        return Search(settings if settings >= _FEWEST_SETTINGS else 0, begin, rest, rows, cost)
+
     def _tune(self, candidate: Candidate, row: Row, left: float | None) -> None:
         """Search one family, and add its best setting if that beats the line it came from."""
         comparison = self.comparison
-        folds = [str(number) for number in range(len(comparison.splits))]
-        cost = max(0.02, (row["fit_seconds"] or 0.0) + 2 * (row["predict_seconds"] or 0.0))
-        n_train, _ = comparison.mean_sizes()
-        rows = int(n_train / 3) if n_train > _MANY_ROWS else None
-        # Drawn settings have more rounds than the usual ones: about 2.5 times the cost. Then one goes through all
-        # folds.
-        each = 2.5 * cost * (0.4 if rows else 1.0)
-        room = math.inf if left is None else left - 2.5 * cost * len(folds)
-        small = n_train < _FEW_ROWS and len(folds) > 2
-        parts = 2.75 if small else 1.5
-        n = min(MOST_SETTINGS, int(room / (parts * each)) if math.isfinite(room) else MOST_SETTINGS)
-        if n < _FEWEST_SETTINGS:
+        search = self._search(row, left)
+        if not search.settings:
             return
-        drawn = draw_settings(candidate.model, n, comparison.seed)
+        drawn = draw_settings(candidate.model, search.settings, comparison.seed)
         trials = [
             replace(candidate, name=f"{candidate.model} setting {k}", parameters=candidate.parameters | settings)
             for k, settings in enumerate(drawn)
         ]
         comparison.emit({"kind": "stage", "text": f"tuning {candidate.model}: {len(trials)} settings"})
         end = None if left is None else comparison.clock.spent + left
-        begin, rest = (folds[:2], folds[2:]) if small else (folds[:1], folds[-1:])
         row["settings_tried"] = len(trials)
-        first = self._scores(trials, begin, rows, end, keep_back=2.5 * cost * len(folds))
-        better = self._best_of(trials, first)[: max(2, len(trials) // 4)]
-        second = self._scores(better, rest, None, end, keep_back=2.5 * cost * len(folds))
-        if rows is None:  # on all rows, what both rounds showed counts
-            share = len(begin) / (len(begin) + len(rest))
-            second = {name: share * first[name] + (1.0 - share) * score for name, score in second.items()}
+        first = self._scores(trials, search.begin, search.rows, end, search.cost)
+        better = self._best_of(trials, first)[: max(_FEWEST_BETTER, len(trials) // 4)]
+        second = self._scores(better, search.rest, None, end, search.cost)
+        if search.rows is None:  # on all rows, what both rounds showed counts
+            share = len(search.begin) / (len(search.begin) + len(search.rest))
+            second = {name: first[name].mixed(share, shown) for name, shown in second.items()}
         best = self._best_of(better, second or first)
         if best:
-            self._enter(best[0], row, folds, end)
+            self._enter(best[0], row, [str(number) for number in range(len(comparison.splits))], end)
 
     def _scores(
-        self, trials: list[Candidate], folds: list[str], rows: int | None, end: float | None, keep_back: float
-    ) -> dict[str, float]:
-        """Return the mean score over some folds of each setting that ended in time, by name."""
+        self, trials: list[Candidate], folds: list[str], rows: int | None, end: float | None, cost: float
+    ) -> dict[str, Shown]:
+        """Return what each setting that ended in time showed on some folds, by name; `cost` is that of a fold.
+
+        What all folds of one setting take is kept back, and no setting may take many times what it should.
+        """
         comparison = self.comparison
-        found: dict[str, float] = {}
+        found: dict[str, Shown] = {}
         for trial in trials:
-            left = None if end is None else end - comparison.clock.spent - keep_back
+            left = None if end is None else end - comparison.clock.spent - cost * len(comparison.splits)
             if left is not None and left <= 0.05:
                 break
-            outcome = comparison.score(trial, folds, left, rows=rows)
+            limit = None if left is None else min(left, max(_LEAST_LIMIT, _MOST_TIMES * cost * len(folds)))
+            outcome = comparison.score(trial, folds, limit, rows=rows)
             if outcome.status == "interrupted":
                 raise KeyboardInterrupt
             if outcome.status == "ok" and all(message["cut"] is None for message in outcome.messages):
-                score = float(np.mean([message["test"][comparison.measure.name] for message in outcome.messages]))
+                tests = [message["test"] for message in outcome.messages]
+                score = float(np.mean([test[comparison.measure.name] for test in tests]))
+                surprise = float(np.mean([test.get("log_loss", math.nan) for test in tests]))
                 if math.isfinite(score):
-                    found[trial.name] = score
+                    found[trial.name] = Shown(score, surprise)
         return found
 
-    def _best_of(self, trials: list[Candidate], scores: dict[str, float]) -> list[Candidate]:
-        sign = -1.0 if self.comparison.measure.greater_is_better else 1.0
-        return sorted((t for t in trials if t.name in scores), key=lambda t: sign * scores[t.name])
+    def _best_of(self, trials: list[Candidate], shown: dict[str, Shown]) -> list[Candidate]:
+        known = [trial for trial in trials if trial.name in shown]
+        return [known[k] for k in order_of([shown[trial.name] for trial in known], self.comparison.measure)]
 
     def _enter(self, best: Candidate, row: Row, folds: list[str], end: float | None) -> None:
         """Cross-validate the best setting like every other model, and keep its line if it is the better one."""
@@ -236,6 +260,57 @@ class Tuning:
                 }
             )
         return messages
+
+
+class Search(NamedTuple):
+    """How a family is searched."""
+
+    settings: int  #: how many are tried; none if there is no time for a few
+    begin: list[str]  #: the folds that all of them are tried on
+    rest: list[str]  #: the folds of the better quarter
+    rows: int | None  #: training rows of the first round; None: all
+    cost: float  #: seconds that one setting takes on one fold
+
+
+class Shown(NamedTuple):
+    """What a setting showed on some folds."""
+
+    score: float  #: by the measure that ranks
+    surprise: float  #: its log loss; NaN where there are no probabilities
+
+    def mixed(self, share: float, other: Shown) -> Shown:
+        """Return the mean of two, of which this one counts a share."""
+        score = share * self.score + (1.0 - share) * other.score
+        return Shown(score, share * self.surprise + (1.0 - share) * other.surprise)
+
+
+def order_of(shown: Sequence[Shown], measure: Measure) -> list[int]:
+    """Return the places of settings, the best first.
+
+    The accuracy of a fold moves in steps of one row, and among settings that lie close together its order is mostly
+    chance. Where the measure is not smooth, the rank by log loss counts as much as the rank by the measure.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.measures import ranking_measure
+    >>> found = [Shown(0.81, 0.60), Shown(0.82, 0.41), Shown(0.82, 0.40)]
+    >>> order_of(found, ranking_measure("binary", "accuracy"))
+    [2, 1, 0]
+    """
+    sign = -1.0 if measure.greater_is_better else 1.0
+    score = sign * np.array([one.score for one in shown])
+    surprise = np.array([one.surprise for one in shown])
+    if measure.name in _SMOOTH or not np.isfinite(surprise).all() or not len(shown):
+        return np.argsort(score, kind="stable").tolist()
+    places = _ranks(score) + _ranks(surprise)
+    return np.lexsort((score, places)).tolist()
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many values are smaller, those that are equal counted half."""
+    smaller = values[:, None] > values
+    alike = values[:, None] == values
+    return np.asarray(smaller.sum(axis=1) + 0.5 * alike.sum(axis=1))
 
 
 def _choose(task: str, measure: Measure, told: Any, truth: Any, folds: Any) -> NDArray[np.float64]:
@@ -342,7 +417,9 @@ def _repeat(comparison: _Comparison, contenders: list[Row]) -> float | None:
     write_splits(comparison.folder, dict(zip(names, splits, strict=True)))
     comparison.emit({"kind": "stage", "text": f"scoring {len(contenders)} models on other folds, to tell them apart"})
     left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
-    outcome = comparison.do("workspace:encode_splits", seconds=left, splits=names, task=comparison.problem.task)
+    dense = any(wants_dense(comparison.candidate(row["name"])) for row in contenders)
+    task = comparison.problem.task
+    outcome = comparison.do("workspace:encode_splits", seconds=left, splits=names, task=task, dense=dense)
     comparison.seconds_of["encoding"] += outcome.seconds
     spent = outcome.seconds
     found = {}

@@ -65,7 +65,7 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.model}: {self.guarantees} ({self.reference})"]
         lines += [f"  assumes: {assumption}" for assumption in self.assumes]
-        words = {True: "holds", False: "BROKEN", None: "cannot be told"}
+        words = {True: "holds", False: "BROKEN", None: "not refuted"}
         lines += [f"  {words[check.holds]}: {check.assumption} ({check.detail})" for check in self.checks]
         return "\n".join(lines)
 

@@ -165,9 +165,11 @@ class RiskBounds:
         level = f"{100.0 * (1.0 - self.delta):.4g} %"
         rows = f"{bound.name}, {bound.n} {'held-out' if bound.kind == 'held-out' else 'training'} rows"
         if self.loss == "error rate":
-            shown = f"the error is below {100.0 * min(bound.value, 1.0):.1f} %"
+            shown = f"the error is below {rounded_up(100.0 * min(bound.value, 1.0), 1):.1f} %"
         else:
-            shown = f"the {self.loss} is below {min(bound.value, self.largest):.4g}"
+            least = min(bound.value, self.largest)
+            digits = 3 - math.floor(math.log10(least)) if math.isfinite(least) and least > 0.0 else 0
+            shown = f"the {self.loss} is below {rounded_up(least, digits):.4g}"
         return f"with {level} confidence {shown} ({rows}): {_MEANING[bound.verdict]}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,6 +192,20 @@ class RiskBounds:
             lines.append(f"  {bound.kind:9s} {bound.name:36s} {bound.value:10.4g}  {bound.verdict}{broken}")
         lines += [f"  none      {reason}" for reason in self.reasons]
         return "\n".join(lines)
+
+
+def rounded_up(value: float, decimals: int) -> float:
+    """Return a number of so many decimals that is not below the one given: what is proven of 5.63 % is not of 5.6 %.
+
+    Examples
+    --------
+    >>> rounded_up(5.625, 1), rounded_up(5.6, 1), rounded_up(1234.5, -1)
+    (5.7, 5.6, 1240.0)
+    """
+    if not math.isfinite(value):
+        return value
+    scale = 10.0**decimals
+    return math.ceil(value * scale * (1.0 - 1e-12)) / scale
 
 
 #: A verdict in a sentence that may stand alone.
