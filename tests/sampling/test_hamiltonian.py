@@ -35,7 +35,7 @@ def leap(density, end, epsilon, n, scale=None):
     problem = target.problem()
     metric = diagonal_metric(np.ones(d) if scale is None else scale)
     for _ in range(n):
-        value = kernels.leapfrog(problem, metric, end, epsilon, np.empty(d))
+        value, _ = kernels.leapfrog(problem, metric, end, epsilon, np.empty(d))
     return value
 
 
