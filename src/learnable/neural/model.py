@@ -44,8 +44,9 @@ from .training import State, Stopping, TableRows, Trainer, warn_of_failure
 
 Array = NDArray[Any]
 
-#: Rows that the gradient of an unpolished fit is measured on: a fiftieth of the time of five epochs over 20,000 rows.
-_GRADIENT_ROWS = 2048
+#: Rows that the gradient of an unpolished fit is measured on: a fiftieth of those that training saw, within bounds.
+_GRADIENT_ROWS = 256, 2048
+_GRADIENT_SHARE = 50
 #: Entries of X that one thread predicts at a time.
 _PREDICT_ENTRIES = 2**20
 
@@ -201,6 +202,7 @@ class NetworkModel(NetworkParameters):
             decoupled=settings.weight_decay,
             clip=_as_clip(settings.clip),
             shuffle=settings.shuffle,
+            n_steps=math.prod(np.atleast_1d(source.lead(1))),
             n_jobs=self.n_jobs,
         )
         by_loss = settings.early_stopping == "loss"
@@ -355,8 +357,8 @@ class NetworkModel(NetworkParameters):
     def _gradient_size(
         self, network: Network, head: Head, state: State, train: Data, settings: SimpleNamespace
     ) -> float:
-        m = min(train.X.shape[0], _GRADIENT_ROWS)
-        part = train.part(slice(0, m))
+        fewest, most = _GRADIENT_ROWS
+        part = train.part(slice(0, min(max(self.t_ // _GRADIENT_SHARE, fewest), most)))
         with one_thread_blas():
             f = self._objective(network, part, head, settings, state.buffers)
             return float(f.evaluate(state.theta).measure)

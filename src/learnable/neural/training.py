@@ -27,11 +27,12 @@ from ..core.estimator import never
 from ..core.threads import TaskTeam, one_thread_blas, resolve_n_jobs
 from ..solvers.lab.steps import Now, StepRule
 from ._kernels import add
+from ._optimiser_kernels import norm_of
 from .heads import Head
 from .layers.base import Keys, Layer
 from .layers.regularise import BatchNorm
 from .network import Network, Tape
-from .optimisers import Optimiser
+from .optimisers import SHARED_NUMBERS, Optimiser, halves_of
 
 Array = NDArray[Any]
 
@@ -39,7 +40,8 @@ Array = NDArray[Any]
 _GATHERED_ENTRIES = 2**18
 #: Parts that a batch of a large network is cut into, one thread each; always the same, so that the sums are.
 _SHARDS = 2
-#: Parameters times rows of a batch from which that pays: below, handing a part over costs more than it saves.
+#: Parameters times rows of a batch, or steps of its sequences, from which that pays: below, handing a part over costs
+#: more than it saves.
 _SHARDED_WORK = 2**22
 #: Rows, or steps of sequences, times parameters of a batch that takes about a millisecond.
 _LONG_BATCH = 2**21
@@ -208,6 +210,8 @@ class Trainer:
         λ′: weights shrink by ηλ′ after every step.
     clip, shuffle
         Clipping of gradients; whether rows are shuffled.
+    n_steps : int
+        Steps of a sequence; 1 for rows of a table.
     n_jobs : int or None
         Threads. Batches of large networks are cut in two, whatever it is: the steps do not depend on it.
     """
@@ -226,6 +230,7 @@ class Trainer:
         decoupled: float = 0.0,
         clip: Any = None,
         shuffle: bool = True,
+        n_steps: int = 1,
         n_jobs: int | None = None,
     ) -> None:
         self.n_jobs = n_jobs
@@ -246,8 +251,7 @@ class Trainer:
         self.keys = Keys()
         self.gradient = np.empty_like(state.theta)
         self._tapes: dict[tuple[int, int], tuple[Tape, Array, Array]] = {}
-        whole = any(isinstance(layer, BatchNorm) for layer in _all_layers(network.layers))
-        self._shards = 1 if whole or network.n_parameters * batch_size < _SHARDED_WORK else _SHARDS
+        self._shards = _SHARDS if _can_be_cut(network, batch_size, n_steps) else 1
         self._shard_gradients = [self.gradient, *(np.empty_like(state.theta) for _ in range(self._shards - 1))]
         self._shard_keys = [self.keys, *(Keys() for _ in range(self._shards - 1))]
         self._team: TaskTeam | None = None
@@ -264,11 +268,11 @@ class Trainer:
             keys.reseed(int(rng.integers(2**32)))
         order = rng.permutation(source.n_rows) if self.shuffle else np.arange(source.n_rows)
         total = 0.0
-        helps = self._shards > 1 and resolve_n_jobs(self.n_jobs) > 1
+        threads = min(self._shards, resolve_n_jobs(self.n_jobs))
         with ExitStack() as stack:
             stack.enter_context(one_thread_blas())
             stack.enter_context(np.errstate(all="ignore"))  # a loss that is not finite is looked for below
-            self._team = stack.enter_context(TaskTeam(self._shards)) if helps else None
+            self._team = stack.enter_context(TaskTeam(threads)) if self._shards > 1 else None
             for number, batch in enumerate(self._batches(source, order)):
                 value = self._make_step(source, batch)
                 if not math.isfinite(value):
@@ -308,22 +312,32 @@ class Trainer:
         """Make one step; return the loss before it."""
         b = batch[0].shape[-2]
         share = self._share(source, batch)
-        if self._shards == 1 or b < 2 * self._shards:
+        team = self._team
+        if team is None or b < 2 * self._shards:
             value = self._differentiate(source, batch, 0, share)
         else:
             cuts = [b * k // self._shards for k in range(self._shards + 1)]
             parts = [source.slice(batch, cuts[k], cuts[k + 1]) for k in range(self._shards)]
             tasks = [partial(self._differentiate, source, part, k, share) for k, part in enumerate(parts)]
-            team = self._team or TaskTeam(1)
-            values = team.run(lambda number: tasks[number](), len(tasks))
-            value = sum(values)
-            for more in self._shard_gradients[1:]:
-                add(self.gradient, more, self.gradient)
+            value = sum(team.run(lambda number: tasks[number](), len(tasks)))
+            self._add_gradients(team)
         state = self.state
         last = state.losses[-1] if state.losses else math.inf
         rate = self.stepper(Now(self.optimiser.t, self.gradient, last, state.epoch, None))
-        self.optimiser.step(self.gradient, self.rate_scale * rate, self.alpha * share)
+        self.optimiser.step(self.gradient, self.rate_scale * rate, self.alpha * share, team)
         return float(value)
+
+    def _add_gradients(self, team: TaskTeam) -> None:
+        """Add the gradients of the parts of a batch to the first."""
+        p = len(self.gradient)
+        pieces = halves_of(p) if p >= SHARED_NUMBERS else (slice(0, p),)
+
+        def add_piece(number: int) -> None:
+            piece = pieces[number]
+            for more in self._shard_gradients[1:]:
+                add(self.gradient[piece], more[piece], self.gradient[piece])
+
+        team.run(add_piece, len(pieces))
 
     def _share(self, source: Source, batch: Any) -> float:
         """Return 1/Σw of a batch."""
@@ -361,8 +375,9 @@ class Trainer:
         return self._tapes[n, shard]
 
     def _penalty(self) -> float:
-        W = self.state.theta[: self.network.n_decayed].astype(np.float64)
-        return 0.5 * self.alpha * float(np.dot(W, W)) / self.batch_size if self.alpha > 0.0 else 0.0
+        if self.alpha == 0.0:
+            return 0.0
+        return 0.5 * self.alpha * float(norm_of(self.state.theta[: self.network.n_decayed])) ** 2 / self.batch_size
 
     def _give_up(self, batch: int | None) -> None:
         """Go back to the last good parameters and say what happened where."""
@@ -413,6 +428,15 @@ class Stopping:
     def is_over(self) -> bool:
         """Whether it has waited too long."""
         return self.waited > self.patience
+
+
+def _can_be_cut(network: Network, batch_size: int, n_steps: int) -> bool:
+    """Tell whether batches are cut in two, each part on a thread; whether there are threads plays no part in it."""
+    layers = list(_all_layers(network.layers))
+    if any(isinstance(layer, BatchNorm) for layer in layers):  # its moments are those of the whole batch
+        return False
+    steps = n_steps if all(layer.in_few_calls for layer in layers) else 1
+    return network.n_parameters * batch_size * steps >= _SHARDED_WORK
 
 
 def _all_layers(layers: Iterable[Layer]) -> Iterator[Layer]:
