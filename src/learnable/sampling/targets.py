@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -161,8 +162,8 @@ def _compile_entry(function: Callable[..., Any], kinds: tuple[tuple[str, int], .
         compile_callback: Any = numba.cfunc
         return compile_callback(signature, nopython=True)(names["entry"])
     except numba.core.errors.NumbaError as error:
-        first = str(error).strip().splitlines()
-        raise DataError(f"compiled: Numba cannot compile {function!r}: {' '.join(first[:4])}") from error
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without the colours of a terminal
+        raise DataError(f"compiled: Numba cannot compile {function!r}: {' '.join(lines[:4])}") from error
 
 
 class Target:
