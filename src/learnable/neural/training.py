@@ -248,6 +248,8 @@ class Trainer:
         self.stepper = step.begin()
         self.rate_scale = 1.0
         self.failed: str | None = None
+        self.first_loss: float | None = None  #: of the first batch of a new network, before any step
+        self.last_loss = math.nan  #: of the last epoch, without the penalty
         self.keys = Keys()
         self.gradient = np.empty_like(state.theta)
         self._tapes: dict[tuple[int, int], tuple[Tape, Array, Array]] = {}
@@ -280,6 +282,8 @@ class Trainer:
                     return math.nan
                 if number == 0:
                     self._good = at_start  # they have just given a finite loss
+                    if self.optimiser.t == 1:
+                        self.first_loss = value
                 total += value * batch[0].shape[-2]
                 if number % self._look_every(source) == 0 and should_stop():
                     break
@@ -288,7 +292,8 @@ class Trainer:
             return math.nan
         state.epoch += 1
         state.t = self.optimiser.t
-        loss = total / len(order) + self._penalty()
+        self.last_loss = total / len(order)
+        loss = self.last_loss + self._penalty()
         state.losses.append(loss)
         return loss
 
@@ -381,19 +386,27 @@ class Trainer:
 
     def _give_up(self, batch: int | None) -> None:
         """Go back to the last good parameters and say what happened where."""
-        where = "the parameters"
+        where = self._faulty_parameters()
         for tape, _, _ in self._tapes.values():
             bad = [k for k, out in enumerate(tape.outs) if not np.isfinite(out).all()]
             if bad:
                 where = f"the output of layer {bad[0]}, {self.network.layers[bad[0]]!r},"
                 break
-        at = "" if batch is None else f"in batch {batch} "
+        at = f"epoch {self.state.epoch}" if batch is None else f"batch {batch} of epoch {self.state.epoch}"
         self.failed = (
-            f"{where} became infinite or NaN {at}of epoch {self.state.epoch}; the last good weights are kept. Lower "
+            f"{where} became infinite or NaN in {at}; the last good weights are kept. Lower "
             "learning_rate_init, clip gradients (clip=1.0), or scale the columns of X"
         )
         np.copyto(self.state.theta, self._good[0])
         np.copyto(self.state.buffers, self._good[1])
+
+    def _faulty_parameters(self) -> str:
+        """Return in words which parameters are infinite or NaN, those of the first layer that has some."""
+        theta = self.state.theta
+        for span in sorted(self.network.spans, key=lambda span: span.layer):
+            if not np.isfinite(theta[span.place]).all():
+                return f"the parameters {span.item.name} of layer {span.layer}, {self.network.layers[span.layer]!r},"
+        return "the loss"
 
 
 @dataclass

@@ -74,9 +74,7 @@ def _given(target: Target, x0: Any, n_chains: int) -> list[Array]:
     start = np.asarray(x0, dtype=np.float64)
     wanted = target.parameters.n_natural if target.parameters else target.dimension
     if start.shape not in ((wanted,), (n_chains, wanted)):
-        raise DataError(
-            f"{target.owner}: x0 must have shape ({wanted},) or ({n_chains}, {wanted}); got {start.shape}."
-        )
+        raise DataError(f"{target.owner}: x0 must have shape ({wanted},) or ({n_chains}, {wanted}); got {start.shape}.")
     if not np.isfinite(start).all():
         raise DataError(f"{target.owner}: x0 must be finite; got {start[~np.isfinite(start)][0]}.")
     rows = np.broadcast_to(start, (n_chains, wanted))
