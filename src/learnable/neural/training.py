@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,8 +61,8 @@ class Source(Protocol):
         """Return a batch of rows that were taken together."""
         ...
 
-    def slice(self, batch: Any, start: int, stop: int) -> Any:
-        """Return a part of a batch."""
+    def total_weight(self, rows: Array) -> float:
+        """Return Σw of some rows, or of their steps where each has a target."""
         ...
 
     def lead(self, n: int) -> int | tuple[int, ...]:
@@ -106,9 +105,9 @@ class TableRows:
         X, y, weight, _ = taken
         return X[start:stop], y[start:stop], None if weight is None else weight[start:stop], None
 
-    def slice(self, batch: Any, start: int, stop: int) -> Any:
-        """Return a part of a batch."""
-        return self.cut(batch, start, stop)
+    def total_weight(self, rows: Array) -> float:
+        """Return Σw."""
+        return float(len(rows)) if self.weight is None else float(self.weight[rows].sum(dtype=np.float64))
 
     def lead(self, n: int) -> int:
         """Return n."""
@@ -155,22 +154,10 @@ class SequenceRows:
         mask = mask if weight is None else mask * weight
         return x, y, np.ascontiguousarray(mask.reshape(-1), dtype=self.dtype), lengths
 
-    def slice(self, batch: Any, start: int, stop: int) -> Any:
-        """Return a part of a batch; time comes first in all its arrays."""
-        x, y, weight, lengths = batch
-        T, b = x.shape[:2]
-
-        def of_steps(array: Array) -> Array:
-            steps = array.reshape(T, b, *array.shape[1:])[:, start:stop]
-            return np.ascontiguousarray(steps).reshape(-1, *array.shape[1:])
-
-        if self.every_step:
-            y = of_steps(y)
-            weight = of_steps(weight)
-        else:
-            y = y[start:stop]
-            weight = None if weight is None else weight[start:stop]
-        return np.ascontiguousarray(x[:, start:stop]), y, weight, lengths[start:stop]
+    def total_weight(self, rows: Array) -> float:
+        """Return Σw of sequences, or of their steps."""
+        counts = self.lengths[rows].astype(np.float64) if self.every_step else np.ones(len(rows))
+        return float(counts.sum() if self.weight is None else counts @ self.weight[rows])
 
     def lead(self, n: int) -> tuple[int, int]:
         """Return (T, n)."""
@@ -275,8 +262,7 @@ class Trainer:
             stack.enter_context(one_thread_blas())
             stack.enter_context(np.errstate(all="ignore"))  # a loss that is not finite is looked for below
             self._team = stack.enter_context(TaskTeam(threads)) if self._shards > 1 else None
-            for number, batch in enumerate(self._batches(source, order)):
-                value = self._make_step(source, batch)
+            for number, (n_rows, value) in enumerate(self._steps(source, order)):
                 if not math.isfinite(value):
                     self._give_up(number)
                     return math.nan
@@ -284,7 +270,7 @@ class Trainer:
                     self._good = at_start  # they have just given a finite loss
                     if self.optimiser.t == 1:
                         self.first_loss = value
-                total += value * batch[0].shape[-2]
+                total += value * n_rows
                 if number % self._look_every(source) == 0 and should_stop():
                     break
         if not np.isfinite(state.theta).all():
@@ -313,24 +299,47 @@ class Trainer:
             for first in range(0, len(rows), b):
                 yield source.cut(taken, first, min(first + b, len(rows)))
 
+    def _steps(self, source: Source, order: Array) -> Iterator[tuple[int, float]]:
+        """Make the steps of an epoch; yield the rows of each batch and its loss before the step."""
+        if self._team is None:
+            for batch in self._batches(source, order):
+                yield batch[0].shape[-2], self._make_step(source, batch)
+            return
+        for start in range(0, len(order), self.batch_size):
+            rows = order[start : start + self.batch_size]
+            if len(rows) < 2 * self._shards:
+                yield len(rows), self._make_step(source, source.cut(source.take(rows), 0, len(rows)))
+            else:
+                yield len(rows), self._make_step_together(source, rows, self._team)
+
     def _make_step(self, source: Source, batch: Any) -> float:
         """Make one step; return the loss before it."""
-        b = batch[0].shape[-2]
-        share = self._share(source, batch)
-        team = self._team
-        if team is None or b < 2 * self._shards:
-            value = self._differentiate(source, batch, 0, share)
-        else:
-            cuts = [b * k // self._shards for k in range(self._shards + 1)]
-            parts = [source.slice(batch, cuts[k], cuts[k + 1]) for k in range(self._shards)]
-            tasks = [partial(self._differentiate, source, part, k, share) for k, part in enumerate(parts)]
-            value = sum(team.run(lambda number: tasks[number](), len(tasks)))
-            self._add_gradients(team)
+        _, y, weight, _ = batch
+        share = 1.0 / len(y) if weight is None else 1.0 / float(weight.sum(dtype=np.float64))
+        value = self._differentiate(source, batch, 0, share)
+        self._move(share)
+        return value
+
+    def _make_step_together(self, source: Source, rows: Array, team: TaskTeam) -> float:
+        """Make one step; every thread gathers and differentiates its part of the batch."""
+        share = 1.0 / source.total_weight(rows)
+        cuts = [len(rows) * k // self._shards for k in range(self._shards + 1)]
+
+        def differentiate_part(k: int) -> float:
+            part = rows[cuts[k] : cuts[k + 1]]
+            return self._differentiate(source, source.cut(source.take(part), 0, len(part)), k, share)
+
+        value = sum(team.run(differentiate_part, self._shards))
+        self._add_gradients(team)
+        self._move(share)
+        return value
+
+    def _move(self, share: float) -> None:
+        """Make the optimiser's step; share is 1/Σw of the batch."""
         state = self.state
         last = state.losses[-1] if state.losses else math.inf
         rate = self.stepper(Now(self.optimiser.t, self.gradient, last, state.epoch, None))
-        self.optimiser.step(self.gradient, self.rate_scale * rate, self.alpha * share, team)
-        return float(value)
+        self.optimiser.step(self.gradient, self.rate_scale * rate, self.alpha * share, self._team)
 
     def _add_gradients(self, team: TaskTeam) -> None:
         """Add the gradients of the parts of a batch to the first."""
@@ -343,11 +352,6 @@ class Trainer:
                 add(self.gradient[piece], more[piece], self.gradient[piece])
 
         team.run(add_piece, len(pieces))
-
-    def _share(self, source: Source, batch: Any) -> float:
-        """Return 1/Σw of a batch."""
-        _, y, weight, _ = batch
-        return 1.0 / len(y) if weight is None else 1.0 / float(weight.sum(dtype=np.float64))
 
     def _differentiate(self, source: Source, batch: Any, shard: int, share: float) -> float:
         """Return the loss of a batch, or of a part of it; its gradient is in the shard's array."""
