@@ -4,8 +4,12 @@ import gzip
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from learnable.core.errors import DataError
+from learnable.sampling import _diagnostics_kernels as kernels
 from learnable.sampling import (
     autocorrelation,
     ebfmi,
@@ -81,9 +85,9 @@ def test_the_same_bits_for_any_number_of_jobs():
 @pytest.mark.parametrize("n", [4, 5, 7, 50, 301, 1000])
 @pytest.mark.parametrize("n_chains", [1, 3])
 def test_the_kernel_gives_what_its_numpy_twins_give(n, n_chains):
-    """Draws with and without ties, at one place, apart, with one that is not finite, and on a far offset."""
+    """Draws with and without ties, at one place, apart, with one that is not finite, far from zero, or far from one."""
     rng = np.random.default_rng(n)
-    x = rng.normal(size=(n_chains, n, 9))
+    x = rng.normal(size=(n_chains, n, 10))
     x[:, :, 1] = np.round(x[:, :, 1])
     x[:, :, 2] = 3.0
     x[:, :, 3] = np.arange(n_chains)[:, None]
@@ -92,8 +96,20 @@ def test_the_kernel_gives_what_its_numpy_twins_give(n, n_chains):
     x[:, :, 6] += 1e9
     x[:, :, 7] = x[:, :, 7] > 1.5
     x[:, :, 8] = np.abs(x[:, :, 8]).cumsum(axis=1)
+    x[0, 0, 9] = -1e15
     for found, measure in zip(dg.convergence(x), (rhat, ess_bulk, ess_tail), strict=True):
         np.testing.assert_allclose(found, measure(x), rtol=1e-9)
+
+
+@given(arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e300, 1e300)), st.floats(0, 1e9))
+def test_places_by_digits_are_in_order(x, offset):
+    x = x + offset
+    S = len(x)
+    scratch, found, places = np.empty(S), np.zeros(1, dtype=np.int64), np.empty((2, S), dtype=np.int64)
+    kernels.sort_all(x[None], scratch, scratch.view(np.uint64), places, np.empty(3 * kernels.DIGITS, np.int64), found)
+    if found[0]:
+        np.testing.assert_array_equal(x[places[0]], np.sort(x))
+        np.testing.assert_array_equal(np.sort(places[0]), np.arange(S))
 
 
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.6, 0.9])
