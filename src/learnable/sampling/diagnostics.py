@@ -235,7 +235,7 @@ def _judge_stretch(x: Array, first: int, last: int) -> Array:
         for j in np.flatnonzero(is_sorted[:k] == 0):
             places[j] = np.argsort(rows[j])
         cuts = np.full((k, 2), np.nan)
-        is_finite = np.ones(k, dtype=bool)
+        is_finite: Any = True
         if n_draws % 2:  # the middle draw is in no half, but counts for the quantiles
             is_finite = np.isfinite(x[:, :, columns]).all(axis=(0, 1))
             with np.errstate(invalid="ignore"):

@@ -246,7 +246,7 @@ class Target:
         self.raise_error()
         return float(value), gradient
 
-    def values_around(self, u: Array, places: Array, lengths: tuple[float, ...]) -> Array:
+    def values_around(self, u: Array, places: NDArray[np.int64], lengths: tuple[float, ...]) -> Array:
         """Return log densities (n_places, n_lengths, 2) where one coordinate is h·max(1, |u|) more, and less."""
         from ._target_kernels import evaluate_many
 
