@@ -40,10 +40,21 @@ for init in ("zeros", "glorot", "lsuv"):
     curves[init] = (np.arange(len(model.loss_curve_)), model.loss_curve_)
 keep("symmetry", labelled_lines(curves, title="Loss by start", x_label="epoch", y_label="loss"))
 
-# 2. Saturated units: inputs a hundred times too large leave logistic units flat, and nothing is learned.
-flat = ln.MLPClassifier((16,), **(settings | {"activation": "logistic", "max_iter": 30})).fit(100.0 * X, ring)
-report = gradient_report(flat, 100.0 * X, ring)
-print(f"saturated: {report.layers[1].saturated:.0%} of the logistic units' values;", report.words[0])
+# 2. Saturated units: inputs a hundred times too large leave logistic units flat, and little is learned.
+scales = np.geomspace(0.1, 1000.0, 13)
+saturated, losses = [], []
+for scale in scales:
+    flat = ln.MLPClassifier((16,), **(settings | {"activation": "logistic", "max_iter": 100})).fit(scale * X, ring)
+    report = gradient_report(flat, scale * X, ring)
+    saturated.append(report.layers[1].saturated)
+    losses.append(flat.loss_)
+    if np.isclose(scale, 100.0):
+        print(f"saturated: {saturated[-1]:.0%} of the logistic units' values;", report.words[0])
+lines = {"saturated": (scales, saturated), "loss": (scales, losses)}
+keep(
+    "saturation",
+    labelled_lines(lines, x_log=True, title="Inputs too large", x_label="scale of the inputs", y_label="share, loss"),
+)
 
 # 3. Gradient flow in thirty layers, with and without shortcuts, before any training.
 plain = ln.MLPClassifier((16,) * 30, activation="tanh", init="uniform", **{k: settings[k] for k in ("random_state",)})

@@ -72,6 +72,23 @@ values = [[-banana(np.array([a, b]))[0] for a in grid_x] for b in grid_y]
 write("sampling_nuts", path_plot(grid_x, grid_y, values, paths, title="Thirty draws of each"))
 
 
+# What happens between two draws: the point gets a random push and glides without friction, until it turns back.
+def glide(x, p, step=0.12):
+    """Return the points of leapfrog steps, until the next would come nearer to the start again."""
+    points = [x]
+    while (points[-1] - x) @ p >= 0.0:
+        p = p + 0.5 * step * banana(points[-1])[1]
+        points.append(points[-1] + step * p)
+        p = p + 0.5 * step * banana(points[-1])[1]
+    return np.array(points)
+
+
+pushes = {f"push {angle}°": 2.5 * np.exp(1j * np.radians(angle)) for angle in (0, 70, 150, 215)}
+glides = {name: glide(np.array([0.0, 0.5]), np.array([push.real, push.imag])) for name, push in pushes.items()}
+print("steps before the path turns back:", ", ".join(str(len(path) - 1) for path in glides.values()))
+write("sampling_paths", path_plot(grid_x, grid_y, values, glides, title="Paths until they turn back"))
+
+
 def funnel(x):
     """Return Neal's funnel, v ~ N(0, 9), x ~ N(0, e^v), and its gradient."""
     v, rest = x[0], x[1:]

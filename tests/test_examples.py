@@ -129,6 +129,7 @@ FIGURES = {
         "sampling_metropolis",
         "sampling_gibbs",
         "sampling_nuts",
+        "sampling_paths",
         "sampling_funnel",
         "sampling_ranks_good",
         "sampling_ranks_bad",
@@ -159,7 +160,15 @@ FIGURES = {
         "central_limit",
     },
     "plot_bounds.py": {"bounds", "pac_conjunctions"},
-    "plot_networks.py": {"symmetry", "gradient_flow", "double_descent", "clipping", "first_layer", "landscape"},
+    "plot_networks.py": {
+        "symmetry",
+        "saturation",
+        "gradient_flow",
+        "double_descent",
+        "clipping",
+        "first_layer",
+        "landscape",
+    },
 }
 
 

@@ -285,7 +285,7 @@ def test_ensembles_have_distributions_and_dropout_has_a_spread():
 def test_an_absurd_rate_ends_in_clear_words_with_the_last_good_weights(solver):
     X, y = table()
     model = MLPRegressor(solver=solver, learning_rate_init=1e9, random_state=0, max_iter=20)
-    with pytest.warns(ConvergenceWarning, match=r"infinite or NaN|Maximum iterations"):
+    with pytest.warns(ConvergenceWarning, match=r"infinite or NaN|steps are too long"):
         model.fit(1e3 * X, 1e6 * y)
     assert np.isfinite(model.theta_).all()
     assert np.isfinite(model.predict(X)).all()
@@ -295,6 +295,28 @@ def test_the_layer_that_overflows_is_named():
     X, y = table()
     with pytest.warns(ConvergenceWarning, match=r"the output of layer \d, .*in batch \d+ of epoch \d"):
         MLPRegressor(solver="sgd", learning_rate_init=1e9, random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("model", [MLPClassifier, MLPRegressor])
+def test_a_loss_that_grows_but_stays_finite_is_told(model):
+    """Adam's steps have the size of the rate: weights of 1e9, whose loss is a number still."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = (X[:, 0] > 0).astype(int)
+    with pytest.warns(ConvergenceWarning, match=r"was 0\.\d+ before the first step: steps are too long") as told:
+        model(learning_rate_init=1e9, max_iter=3, random_state=0).fit(X, y)
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "MLP.*Maximum iterations")
+        fitted = model(learning_rate_init=0.01, max_iter=30, random_state=0, warm_start=True).fit(X, y)
+        fitted.fit(X, y)
+
+
+def test_parameters_that_overflow_are_named():
+    X = np.random.default_rng(0).normal(size=(12, 9, 2))
+    with pytest.warns(ConvergenceWarning, match=r"the parameters Wx of layer 0, LSTM\(.* in epoch \d+; the last good"):
+        LSTMRegressor(8, learning_rate_init=1e9, max_iter=5, random_state=0).fit(X, X.sum((1, 2)))
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -4,8 +4,12 @@ import gzip
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from learnable.core.errors import DataError
+from learnable.sampling import _diagnostics_kernels as kernels
 from learnable.sampling import (
     autocorrelation,
     ebfmi,
@@ -69,12 +73,43 @@ def test_blocker_chains_have_the_numbers_of_posterior(blocker, measure):
     np.testing.assert_allclose(found, [table[name][measure] for name in names], rtol=1e-8, atol=1e-10)
 
 
-def test_together_and_one_by_one_are_the_same_bits_for_any_number_of_jobs():
+def test_the_same_bits_for_any_number_of_jobs():
     x = np.random.default_rng(0).normal(size=(4, 101, 19)).cumsum(axis=1)
     together = dg.convergence(x, n_jobs=2)
-    for found, measure in zip(together, (rhat, ess_bulk, ess_tail), strict=True):
-        np.testing.assert_array_equal(found, measure(x, n_jobs=1))
+    for found, again, measure in zip(together, dg.convergence(x, n_jobs=1), (rhat, ess_bulk, ess_tail), strict=True):
+        np.testing.assert_array_equal(found, again)
+        np.testing.assert_array_equal(measure(x, n_jobs=2), measure(x, n_jobs=1))
         np.testing.assert_allclose(found, [measure(x[:, :, j]) for j in range(19)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [4, 5, 7, 50, 301, 1000])
+@pytest.mark.parametrize("n_chains", [1, 3])
+def test_the_kernel_gives_what_its_numpy_twins_give(n, n_chains):
+    """Draws with and without ties, at one place, apart, with one that is not finite, far from zero, or far from one."""
+    rng = np.random.default_rng(n)
+    x = rng.normal(size=(n_chains, n, 10))
+    x[:, :, 1] = np.round(x[:, :, 1])
+    x[:, :, 2] = 3.0
+    x[:, :, 3] = np.arange(n_chains)[:, None]
+    x[0, 1, 4] = np.inf
+    x[0, 0, 5] = np.nan
+    x[:, :, 6] += 1e9
+    x[:, :, 7] = x[:, :, 7] > 1.5
+    x[:, :, 8] = np.abs(x[:, :, 8]).cumsum(axis=1)
+    x[0, 0, 9] = -1e15
+    for found, measure in zip(dg.convergence(x), (rhat, ess_bulk, ess_tail), strict=True):
+        np.testing.assert_allclose(found, measure(x), rtol=1e-9)
+
+
+@given(arrays(np.float64, st.integers(1, 60), elements=st.floats(-1e300, 1e300)), st.floats(0, 1e9))
+def test_places_by_digits_are_in_order(x, offset):
+    x = x + offset
+    S = len(x)
+    scratch, found, places = np.empty(S), np.zeros(1, dtype=np.int64), np.empty((2, S), dtype=np.int64)
+    kernels.sort_all(x[None], scratch, scratch.view(np.uint64), places, np.empty(3 * kernels.DIGITS, np.int64), found)
+    if found[0]:
+        np.testing.assert_array_equal(x[places[0]], np.sort(x))
+        np.testing.assert_array_equal(np.sort(places[0]), np.arange(S))
 
 
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.6, 0.9])
@@ -135,13 +170,12 @@ def test_lags_one_by_one_give_what_fourier_transforms_give(phi, n):
         x[:, :, t] += phi * x[:, :, t - 1]
     x[1] += 1e6
     halves = dg._split(x)
-    m = halves.shape[1]
     tau = np.empty(5)
-    dg.initial_times(halves, n, np.empty(m), np.empty(halves.shape[1:]), tau)
+    dg.initial_times(halves, n, np.empty(halves.shape[1:]), tau)
     wanted = dg._times_by_fourier(halves)
     np.testing.assert_allclose(tau, wanted, rtol=1e-8, atol=1e-8)
     few = np.empty(5)
-    dg.initial_times(halves, 6, np.empty(m), np.empty(halves.shape[1:]), few)
+    dg.initial_times(halves, 6, np.empty(halves.shape[1:]), few)
     given_up = few == -2.0
     np.testing.assert_array_equal(few[~given_up], tau[~given_up])
     assert given_up.all() or phi < 0.9

@@ -35,7 +35,7 @@ def leap(density, end, epsilon, n, scale=None):
     problem = target.problem()
     metric = diagonal_metric(np.ones(d) if scale is None else scale)
     for _ in range(n):
-        value = kernels.leapfrog(problem, metric, end, epsilon, np.empty(d))
+        value, _ = kernels.leapfrog(problem, metric, end, epsilon, np.empty(d))
     return value
 
 
@@ -232,6 +232,8 @@ def test_starts_and_gradients_that_cannot_be_are_named():
         nuts(wrong, names, x0={"mu": 0.0, "tau": -1.0})
     with pytest.raises(DataError, match="none of 100 random starts has a finite density; the last was mu ="):
         nuts(lambda p: (-np.inf, {"mu": 0.0, "tau": 0.0}), names)
+    with pytest.raises(DataError, match=r"the gradient by x\[0\], x\[1\] is not finite at the start"):
+        nuts(lambda x: (-0.5 * float(x @ x), np.full(2, np.nan)), 2)
     with pytest.raises(DataError, match=r"the gradient by x\[0\], x\[1\] is zero at the start"):
         nuts(lambda x: (0.0, 0 * x), 2)
     with pytest.raises(DataError, match=r"the log density at the start mu = 0\., tau = 1\. is -inf"):

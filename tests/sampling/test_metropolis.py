@@ -384,8 +384,12 @@ def test_faults_are_named():
         as_proposal("walk")
     with pytest.raises(ParameterError, match="scale must be positive"):
         metropolis_hastings(lambda x: 0.0, RandomWalk(-1.0), x0=[0.0])
-    with pytest.raises(DataError, match=r"x0 must be finite numbers of shape \(1,\) or \(4, 1\)"):
+    with pytest.raises(DataError, match="x0 must be finite; got nan"):
         metropolis_hastings(lambda x: 0.0, parameters=1, x0=[np.nan])
+    with pytest.raises(DataError, match=r"x0 must have shape \(1,\) or \(4, 1\); got \(2,\)"):
+        metropolis_hastings(lambda x: 0.0, parameters=1, x0=[0.0, 1.0])
+    with pytest.raises(DataError, match="x0 has no values"):
+        gibbs({}, {})
     with pytest.raises(ParameterError, match="each name needs both"):
         gibbs({"a": lambda v: Normal(0, 1)}, {"b": 0.0})
     with pytest.raises(ParameterError, match="scan must be"):

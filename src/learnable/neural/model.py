@@ -44,8 +44,11 @@ from .training import State, Stopping, TableRows, Trainer, warn_of_failure
 
 Array = NDArray[Any]
 
-#: Rows that the gradient of an unpolished fit is measured on: a fiftieth of the time of five epochs over 20,000 rows.
-_GRADIENT_ROWS = 2048
+#: Rows that the gradient of an unpolished fit is measured on: a fiftieth of those that training saw, within bounds.
+_GRADIENT_ROWS = 256, 2048
+_GRADIENT_SHARE = 50
+#: A loss that has grown by this factor since the first batch has not grown by chance.
+_GROWTH = 3.0
 #: Entries of X that one thread predicts at a time.
 _PREDICT_ENTRIES = 2**20
 
@@ -201,6 +204,7 @@ class NetworkModel(NetworkParameters):
             decoupled=settings.weight_decay,
             clip=Rescale(float(settings.clip)) if isinstance(settings.clip, (int, float)) else settings.clip,
             shuffle=settings.shuffle,
+            n_steps=math.prod(np.atleast_1d(source.lead(1))),
             n_jobs=self.n_jobs,
         )
         by_loss = settings.early_stopping == "loss"
@@ -255,6 +259,16 @@ class NetworkModel(NetworkParameters):
         if held is not None and scores:
             np.copyto(state.theta, best[0])
             np.copyto(state.buffers, best[1])
+        first = trainer.first_loss
+        if first is not None and trainer.last_loss > _GROWTH * abs(first):
+            ended = True
+            warnings.warn(
+                f"{type(self).__name__}: the loss is {trainer.last_loss:.3g}, and was {first:.3g} before the first "
+                f"step: steps are too long. Lower learning_rate_init={settings.learning_rate_init:g}, clip gradients "
+                "(clip=1.0), or scale the columns of X.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
         scheduled = settings.preset is not None or settings.learning_rate in ("cosine", "one_cycle")
         if not ended and not run.told_to_stop and not scheduled and not settings.polish:
             warnings.warn(
@@ -355,8 +369,8 @@ class NetworkModel(NetworkParameters):
     def _gradient_size(
         self, network: Network, head: Head, state: State, train: Data, settings: SimpleNamespace
     ) -> float:
-        m = min(train.X.shape[0], _GRADIENT_ROWS)
-        part = train.part(slice(0, m))
+        fewest, most = _GRADIENT_ROWS
+        part = train.part(slice(0, min(max(self.t_ // _GRADIENT_SHARE, fewest), most)))
         with one_thread_blas():
             f = self._objective(network, part, head, settings, state.buffers)
             return float(f.evaluate(state.theta).measure)

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,11 +26,12 @@ from ..core.estimator import never
 from ..core.threads import TaskTeam, one_thread_blas, resolve_n_jobs
 from ..solvers.lab.steps import Now, StepRule
 from ._kernels import add
+from ._optimiser_kernels import norm_of
 from .heads import Head
 from .layers.base import Keys, Layer
 from .layers.regularise import BatchNorm
 from .network import Network, Tape
-from .optimisers import Optimiser
+from .optimisers import SHARED_NUMBERS, Optimiser, halves_of
 
 Array = NDArray[Any]
 
@@ -39,7 +39,8 @@ Array = NDArray[Any]
 _GATHERED_ENTRIES = 2**18
 #: Parts that a batch of a large network is cut into, one thread each; always the same, so that the sums are.
 _SHARDS = 2
-#: Parameters times rows of a batch from which that pays: below, handing a part over costs more than it saves.
+#: Parameters times rows of a batch, or steps of its sequences, from which that pays: below, handing a part over costs
+#: more than it saves.
 _SHARDED_WORK = 2**22
 #: Rows, or steps of sequences, times parameters of a batch that takes about a millisecond.
 _LONG_BATCH = 2**21
@@ -60,8 +61,8 @@ class Source(Protocol):
         """Return a batch of rows that were taken together."""
         ...
 
-    def slice(self, batch: Any, start: int, stop: int) -> Any:
-        """Return a part of a batch."""
+    def total_weight(self, rows: Array) -> float:
+        """Return Σw of some rows, or of their steps where each has a target."""
         ...
 
     def lead(self, n: int) -> int | tuple[int, ...]:
@@ -104,9 +105,9 @@ class TableRows:
         X, y, weight, _ = taken
         return X[start:stop], y[start:stop], None if weight is None else weight[start:stop], None
 
-    def slice(self, batch: Any, start: int, stop: int) -> Any:
-        """Return a part of a batch."""
-        return self.cut(batch, start, stop)
+    def total_weight(self, rows: Array) -> float:
+        """Return Σw."""
+        return float(len(rows)) if self.weight is None else float(self.weight[rows].sum(dtype=np.float64))
 
     def lead(self, n: int) -> int:
         """Return n."""
@@ -153,22 +154,10 @@ class SequenceRows:
         mask = mask if weight is None else mask * weight
         return x, y, np.ascontiguousarray(mask.reshape(-1), dtype=self.dtype), lengths
 
-    def slice(self, batch: Any, start: int, stop: int) -> Any:
-        """Return a part of a batch; time comes first in all its arrays."""
-        x, y, weight, lengths = batch
-        T, b = x.shape[:2]
-
-        def of_steps(array: Array) -> Array:
-            steps = array.reshape(T, b, *array.shape[1:])[:, start:stop]
-            return np.ascontiguousarray(steps).reshape(-1, *array.shape[1:])
-
-        if self.every_step:
-            y = of_steps(y)
-            weight = of_steps(weight)
-        else:
-            y = y[start:stop]
-            weight = None if weight is None else weight[start:stop]
-        return np.ascontiguousarray(x[:, start:stop]), y, weight, lengths[start:stop]
+    def total_weight(self, rows: Array) -> float:
+        """Return Σw of sequences, or of their steps."""
+        counts = self.lengths[rows].astype(np.float64) if self.every_step else np.ones(len(rows))
+        return float(counts.sum() if self.weight is None else counts @ self.weight[rows])
 
     def lead(self, n: int) -> tuple[int, int]:
         """Return (T, n)."""
@@ -208,6 +197,8 @@ class Trainer:
         λ′: weights shrink by ηλ′ after every step.
     clip, shuffle
         Clipping of gradients; whether rows are shuffled.
+    n_steps : int
+        Steps of a sequence; 1 for rows of a table.
     n_jobs : int or None
         Threads. Batches of large networks are cut in two, whatever it is: the steps do not depend on it.
     """
@@ -226,6 +217,7 @@ class Trainer:
         decoupled: float = 0.0,
         clip: Any = None,
         shuffle: bool = True,
+        n_steps: int = 1,
         n_jobs: int | None = None,
     ) -> None:
         self.n_jobs = n_jobs
@@ -243,11 +235,12 @@ class Trainer:
         self.stepper = step.begin()
         self.rate_scale = 1.0
         self.failed: str | None = None
+        self.first_loss: float | None = None  #: of the first batch of a new network, before any step
+        self.last_loss = math.nan  #: of the last epoch, without the penalty
         self.keys = Keys()
         self.gradient = np.empty_like(state.theta)
         self._tapes: dict[tuple[int, int], tuple[Tape, Array, Array]] = {}
-        whole = any(isinstance(layer, BatchNorm) for layer in _all_layers(network.layers))
-        self._shards = 1 if whole or network.n_parameters * batch_size < _SHARDED_WORK else _SHARDS
+        self._shards = _SHARDS if _can_be_cut(network, batch_size, n_steps) else 1
         self._shard_gradients = [self.gradient, *(np.empty_like(state.theta) for _ in range(self._shards - 1))]
         self._shard_keys = [self.keys, *(Keys() for _ in range(self._shards - 1))]
         self._team: TaskTeam | None = None
@@ -264,19 +257,20 @@ class Trainer:
             keys.reseed(int(rng.integers(2**32)))
         order = rng.permutation(source.n_rows) if self.shuffle else np.arange(source.n_rows)
         total = 0.0
-        helps = self._shards > 1 and resolve_n_jobs(self.n_jobs) > 1
+        threads = min(self._shards, resolve_n_jobs(self.n_jobs))
         with ExitStack() as stack:
             stack.enter_context(one_thread_blas())
             stack.enter_context(np.errstate(all="ignore"))  # a loss that is not finite is looked for below
-            self._team = stack.enter_context(TaskTeam(self._shards)) if helps else None
-            for number, batch in enumerate(self._batches(source, order)):
-                value = self._make_step(source, batch)
+            self._team = stack.enter_context(TaskTeam(threads)) if self._shards > 1 else None
+            for number, (n_rows, value) in enumerate(self._steps(source, order)):
                 if not math.isfinite(value):
                     self._give_up(number)
                     return math.nan
                 if number == 0:
                     self._good = at_start  # they have just given a finite loss
-                total += value * batch[0].shape[-2]
+                    if self.optimiser.t == 1:
+                        self.first_loss = value
+                total += value * n_rows
                 if number % self._look_every(source) == 0 and should_stop():
                     break
         if not np.isfinite(state.theta).all():
@@ -284,7 +278,8 @@ class Trainer:
             return math.nan
         state.epoch += 1
         state.t = self.optimiser.t
-        loss = total / len(order) + self._penalty()
+        self.last_loss = total / len(order)
+        loss = self.last_loss + self._penalty()
         state.losses.append(loss)
         return loss
 
@@ -304,31 +299,59 @@ class Trainer:
             for first in range(0, len(rows), b):
                 yield source.cut(taken, first, min(first + b, len(rows)))
 
+    def _steps(self, source: Source, order: Array) -> Iterator[tuple[int, float]]:
+        """Make the steps of an epoch; yield the rows of each batch and its loss before the step."""
+        if self._team is None:
+            for batch in self._batches(source, order):
+                yield batch[0].shape[-2], self._make_step(source, batch)
+            return
+        for start in range(0, len(order), self.batch_size):
+            rows = order[start : start + self.batch_size]
+            if len(rows) < 2 * self._shards:
+                yield len(rows), self._make_step(source, source.cut(source.take(rows), 0, len(rows)))
+            else:
+                yield len(rows), self._make_step_together(source, rows, self._team)
+
     def _make_step(self, source: Source, batch: Any) -> float:
         """Make one step; return the loss before it."""
-        b = batch[0].shape[-2]
-        share = self._share(source, batch)
-        if self._shards == 1 or b < 2 * self._shards:
-            value = self._differentiate(source, batch, 0, share)
-        else:
-            cuts = [b * k // self._shards for k in range(self._shards + 1)]
-            parts = [source.slice(batch, cuts[k], cuts[k + 1]) for k in range(self._shards)]
-            tasks = [partial(self._differentiate, source, part, k, share) for k, part in enumerate(parts)]
-            team = self._team or TaskTeam(1)
-            values = team.run(lambda number: tasks[number](), len(tasks))
-            value = sum(values)
-            for more in self._shard_gradients[1:]:
-                add(self.gradient, more, self.gradient)
+        _, y, weight, _ = batch
+        share = 1.0 / len(y) if weight is None else 1.0 / float(weight.sum(dtype=np.float64))
+        value = self._differentiate(source, batch, 0, share)
+        self._move(share)
+        return value
+
+    def _make_step_together(self, source: Source, rows: Array, team: TaskTeam) -> float:
+        """Make one step; every thread gathers and differentiates its part of the batch."""
+        share = 1.0 / source.total_weight(rows)
+        cuts = [len(rows) * k // self._shards for k in range(self._shards + 1)]
+
+        def differentiate_part(k: int) -> float:
+            part = rows[cuts[k] : cuts[k + 1]]
+            return self._differentiate(source, source.cut(source.take(part), 0, len(part)), k, share)
+
+        value = sum(team.run(differentiate_part, self._shards))
+        self._add_gradients(team)
+        self._move(share)
+        return value
+
+    def _move(self, share: float) -> None:
+        """Make the optimiser's step; share is 1/Σw of the batch."""
         state = self.state
         last = state.losses[-1] if state.losses else math.inf
         rate = self.stepper(Now(self.optimiser.t, self.gradient, last, state.epoch, None))
-        self.optimiser.step(self.gradient, self.rate_scale * rate, self.alpha * share)
-        return float(value)
+        self.optimiser.step(self.gradient, self.rate_scale * rate, self.alpha * share, self._team)
 
-    def _share(self, source: Source, batch: Any) -> float:
-        """Return 1/Σw of a batch."""
-        _, y, weight, _ = batch
-        return 1.0 / len(y) if weight is None else 1.0 / float(weight.sum(dtype=np.float64))
+    def _add_gradients(self, team: TaskTeam) -> None:
+        """Add the gradients of the parts of a batch to the first."""
+        p = len(self.gradient)
+        pieces = halves_of(p) if p >= SHARED_NUMBERS else (slice(0, p),)
+
+        def add_piece(number: int) -> None:
+            piece = pieces[number]
+            for more in self._shard_gradients[1:]:
+                add(self.gradient[piece], more[piece], self.gradient[piece])
+
+        team.run(add_piece, len(pieces))
 
     def _differentiate(self, source: Source, batch: Any, shard: int, share: float) -> float:
         """Return the loss of a batch, or of a part of it; its gradient is in the shard's array."""
@@ -361,24 +384,33 @@ class Trainer:
         return self._tapes[n, shard]
 
     def _penalty(self) -> float:
-        W = self.state.theta[: self.network.n_decayed].astype(np.float64)
-        return 0.5 * self.alpha * float(np.dot(W, W)) / self.batch_size if self.alpha > 0.0 else 0.0
+        if self.alpha == 0.0:
+            return 0.0
+        return 0.5 * self.alpha * float(norm_of(self.state.theta[: self.network.n_decayed])) ** 2 / self.batch_size
 
     def _give_up(self, batch: int | None) -> None:
         """Go back to the last good parameters and say what happened where."""
-        where = "the parameters"
+        where = self._faulty_parameters()
         for tape, _, _ in self._tapes.values():
             bad = [k for k, out in enumerate(tape.outs) if not np.isfinite(out).all()]
             if bad:
                 where = f"the output of layer {bad[0]}, {self.network.layers[bad[0]]!r},"
                 break
-        at = "" if batch is None else f"in batch {batch} "
+        at = f"epoch {self.state.epoch}" if batch is None else f"batch {batch} of epoch {self.state.epoch}"
         self.failed = (
-            f"{where} became infinite or NaN {at}of epoch {self.state.epoch}; the last good weights are kept. Lower "
+            f"{where} became infinite or NaN in {at}; the last good weights are kept. Lower "
             "learning_rate_init, clip gradients (clip=1.0), or scale the columns of X"
         )
         np.copyto(self.state.theta, self._good[0])
         np.copyto(self.state.buffers, self._good[1])
+
+    def _faulty_parameters(self) -> str:
+        """Return in words which parameters are infinite or NaN, those of the first layer that has some."""
+        theta = self.state.theta
+        for span in sorted(self.network.spans, key=lambda span: span.layer):
+            if not np.isfinite(theta[span.place]).all():
+                return f"the parameters {span.item.name} of layer {span.layer}, {self.network.layers[span.layer]!r},"
+        return "the loss"
 
 
 @dataclass
@@ -413,6 +445,15 @@ class Stopping:
     def is_over(self) -> bool:
         """Whether it has waited too long."""
         return self.waited > self.patience
+
+
+def _can_be_cut(network: Network, batch_size: int, n_steps: int) -> bool:
+    """Tell whether batches are cut in two, each part on a thread; whether there are threads plays no part in it."""
+    layers = list(_all_layers(network.layers))
+    if any(isinstance(layer, BatchNorm) for layer in layers):  # its moments are those of the whole batch
+        return False
+    steps = n_steps if all(layer.in_few_calls for layer in layers) else 1
+    return network.n_parameters * batch_size * steps >= _SHARDED_WORK
 
 
 def _all_layers(layers: Iterable[Layer]) -> Iterator[Layer]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.jit import kernel, lean_kernel
+from ..core.jit import ieee_kernel, kernel, lean_kernel
 from ._target_kernels import Problem, evaluate
 from .random import fill_normal, uniform
 
@@ -169,19 +169,39 @@ def dot(a: Array, b: Array) -> float:
 
 
 @lean_kernel
-def leapfrog(target: Problem, metric: Metric, end: Array, epsilon: float, scratch: Array) -> float:
-    """Take one step from end = (u, p, Fᵀ∇, ∇), which is overwritten; return the log density there."""
+def leapfrog(target: Problem, metric: Metric, end: Array, epsilon: float, scratch: Array) -> tuple[float, float]:
+    """Take one step from end = (u, p, Fᵀ∇, ∇), which is overwritten; return the log density and ½‖p‖² there.
+
+    With a diagonal F, half a step of p and the step of u are one pass, and the other half with the energy another.
+    """
     u, p, force, slope = end[0], end[1], end[2], end[3]
+    half = 0.5 * epsilon
+    energy = 0.0
+    if metric.kind == DIAGONAL:
+        scale = metric.scale
+        for i in range(p.size):
+            moved = p[i] + half * force[i]
+            p[i] = moved
+            u[i] += epsilon * (scale[i] * moved)
+        value = evaluate(target, u, slope)
+        for i in range(p.size):
+            pull = scale[i] * slope[i]
+            moved = p[i] + half * pull
+            force[i] = pull
+            p[i] = moved
+            energy += moved * moved
+        return value, 0.5 * energy
     for i in range(p.size):
-        p[i] += 0.5 * epsilon * force[i]
+        p[i] += half * force[i]
     to_move(metric, p, scratch)
     for i in range(u.size):
         u[i] += epsilon * scratch[i]
     value = evaluate(target, u, slope)
     to_force(metric, slope, force)
     for i in range(p.size):
-        p[i] += 0.5 * epsilon * force[i]
-    return value
+        p[i] += half * force[i]
+        energy += p[i] * p[i]
+    return value, 0.5 * energy
 
 
 @lean_kernel
@@ -198,11 +218,11 @@ def log_add(a: float, b: float) -> float:
 def turns(first_a: Array, last_a: Array, total_a: Array, first_b: Array, last_b: Array, total_b: Array) -> bool:
     """Tell whether a path of two halves a, b turns back: over the whole, and over each half with the next leaf.
 
-    The generalised criterion (Betancourt, arXiv 1701.02434) with Stan's two further checks.
+    The generalised criterion (Betancourt, arXiv 1701.02434) with Stan's two further checks. OUT total_a: the sum over
+    the whole path.
     """
-    d = total_a.size
     w0, w1, x0, x1, y0, y1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(d):
+    for i in range(total_a.size):
         whole = total_a[i] + total_b[i]
         left = total_a[i] + first_b[i]
         right = last_a[i] + total_b[i]
@@ -212,7 +232,20 @@ def turns(first_a: Array, last_a: Array, total_a: Array, first_b: Array, last_b:
         x1 += first_b[i] * left
         y0 += last_a[i] * right
         y1 += last_b[i] * right
+        total_a[i] = whole
     return w0 <= 0.0 or w1 <= 0.0 or x0 <= 0.0 or x1 <= 0.0 or y0 <= 0.0 or y1 <= 0.0
+
+
+@lean_kernel
+def choose(weights: Array, other: float, value: float, alone: float, stream: Words) -> bool:
+    """Join a node of another log weight; return whether its proposal is taken. OUT weights: a row of `Tree.weight`."""
+    weight = log_add(weights[0], other)
+    weights[0] = weight
+    if uniform(stream) >= math.exp(other - weight):
+        return False
+    weights[1] = value
+    weights[2] = alone
+    return True
 
 
 @lean_kernel
@@ -220,17 +253,43 @@ def merge(tree: Tree, a: int, stream: Words) -> bool:
     """Join node a + 1 to node a, with a proposal by weight; return whether the path turns."""
     b = a + 1
     turning = turns(tree.first[a], tree.last[a], tree.total[a], tree.first[b], tree.last[b], tree.total[b])
-    weight = log_add(tree.weight[a, 0], tree.weight[b, 0])
-    if uniform(stream) < math.exp(tree.weight[b, 0] - weight):
+    if choose(tree.weight[a], tree.weight[b, 0], tree.weight[b, 1], tree.weight[b, 2], stream):
         copy(tree.point[b], tree.point[a])
         copy(tree.slope[b], tree.slope[a])
-        tree.weight[a, 1] = tree.weight[b, 1]
-        tree.weight[a, 2] = tree.weight[b, 2]
-    tree.weight[a, 0] = weight
     copy(tree.last[b], tree.last[a])
-    for i in range(tree.total.shape[1]):
-        tree.total[a, i] += tree.total[b, i]
     return turning
+
+
+@lean_kernel
+def add_leaf(tree: Tree, top: int, end: Array, change: float, value: float) -> None:
+    """Begin node `top` with one leaf; `last` and `total` come with the second."""
+    u, p, slope = end[0], end[1], end[3]
+    first, point, gradient = tree.first[top], tree.point[top], tree.slope[top]
+    for i in range(p.size):
+        first[i] = p[i]
+        point[i] = u[i]
+        gradient[i] = slope[i]
+    weights = tree.weight[top]
+    weights[0] = change
+    weights[1] = value
+    weights[2] = change
+
+
+@lean_kernel
+def pair_leaf(tree: Tree, top: int, end: Array, change: float, value: float, stream: Words) -> bool:
+    """Join a second leaf to node `top`, which has one; return whether the two turn: here six checks are two."""
+    p, first, last, total = end[1], tree.first[top], tree.last[top], tree.total[top]
+    w0, w1 = 0.0, 0.0
+    for i in range(p.size):
+        whole = first[i] + p[i]
+        w0 += first[i] * whole
+        w1 += p[i] * whole
+        last[i] = p[i]
+        total[i] = whole
+    if choose(tree.weight[top], change, value, change, stream):
+        copy(end[0], tree.point[top])
+        copy(end[3], tree.slope[top])
+    return w0 <= 0.0 or w1 <= 0.0
 
 
 @lean_kernel
@@ -252,30 +311,29 @@ def grow(
     end = tree.ends[side]
     top = -1
     for leaf in range(1 << depth):
-        value = leapfrog(target, metric, end, epsilon, tree.whole[3])
-        p = end[1]
-        change = energy + value - 0.5 * dot(p, p)
+        value, kinetic = leapfrog(target, metric, end, epsilon, tree.whole[3])
+        change = energy + value - kinetic
         tally[2] += 1.0
         if not change >= -MOST_ERROR:
             return 2
         ratio = math.exp(min(change, 0.0))
         tally[0] += ratio
         tally[1] += 2.0 * ratio / (1.0 + math.exp(change)) if change < 700.0 else 0.0
-        top += 1
-        copy(p, tree.first[top])
-        copy(p, tree.last[top])
-        copy(p, tree.total[top])
-        copy(end[0], tree.point[top])
-        copy(end[3], tree.slope[top])
-        tree.weight[top, 0] = change
-        tree.weight[top, 1] = value
-        tree.weight[top, 2] = change
-        joined = leaf
+        if leaf & 1 == 0:
+            top += 1
+            add_leaf(tree, top, end, change, value)
+            continue
+        if pair_leaf(tree, top, end, change, value, stream):
+            return 1
+        joined = leaf >> 1
         while joined & 1 == 1:
             top -= 1
             if merge(tree, top, stream):
                 return 1
             joined >>= 1
+    if depth == 0:
+        copy(end[1], tree.last[0])
+        copy(end[1], tree.total[0])
     return 0
 
 
@@ -283,11 +341,9 @@ def grow(
 def join_subtree(tree: Tree, side: int, old_left: Array, old_right: Array) -> bool:
     """Return whether the whole tree turns with the subtree of node 0 at its left (0) or right (1) end; add its sum."""
     if side == 1:
-        turning = turns(old_left, old_right, tree.whole[0], tree.first[0], tree.last[0], tree.total[0])
-    else:
-        turning = turns(tree.last[0], tree.first[0], tree.total[0], old_left, old_right, tree.whole[0])
-    for i in range(tree.total.shape[1]):
-        tree.whole[0, i] += tree.total[0, i]
+        return turns(old_left, old_right, tree.whole[0], tree.first[0], tree.last[0], tree.total[0])
+    turning = turns(tree.last[0], tree.first[0], tree.total[0], old_left, old_right, tree.whole[0])
+    copy(tree.total[0], tree.whole[0])
     return turning
 
 
@@ -369,9 +425,9 @@ def hmc_step(
     energy = 0.5 * dot(end[1], end[1]) - motion.value[0]
     change, taken, value = 0.0, 0, motion.value[0]
     for _ in range(n_leapfrog):
-        value = leapfrog(target, metric, end, epsilon, tree.whole[3])
+        value, kinetic = leapfrog(target, metric, end, epsilon, tree.whole[3])
         taken += 1
-        change = energy + value - 0.5 * dot(end[1], end[1])
+        change = energy + value - kinetic
         if not change >= -MOST_ERROR:
             break
     diverged = not change >= -MOST_ERROR
@@ -407,8 +463,8 @@ def first_step_size(
         fill_normal(stream, end[1])
         to_force(metric, motion.gradient, end[2])
         energy = 0.5 * dot(end[1], end[1]) - motion.value[0]
-        value = leapfrog(target, metric, end, epsilon, tree.whole[3])
-        change = energy + value - 0.5 * dot(end[1], end[1])
+        value, kinetic = leapfrog(target, metric, end, epsilon, tree.whole[3])
+        change = energy + value - kinetic
         now = 1 if change > math.log(0.8) else -1
         if direction == 0:
             direction = now
@@ -443,24 +499,21 @@ def adapt_pace(pace: Array, accept: float, aim: float) -> None:
 
 
 @lean_kernel
-def learn_moments(window: Array, n: int, u: Array, g: Array) -> None:
-    """OUT window (4, d): Welford's means and squares with the n-th point in them."""
-    for i in range(u.size):
-        shift = u[i] - window[0, i]
-        window[0, i] += shift / n
-        window[1, i] += shift * (u[i] - window[0, i])
-        shift = g[i] - window[2, i]
-        window[2, i] += shift / n
-        window[3, i] += shift * (g[i] - window[2, i])
+def learn_moments(mean: Array, squares: Array, share: float, x: Array) -> None:
+    """OUT mean, squares: Welford's, with another point in them; share = 1/n with it."""
+    for i in range(x.size):
+        shift = x[i] - mean[i]
+        centre = mean[i] + shift * share
+        mean[i] = centre
+        squares[i] += shift * (x[i] - centre)
 
 
-@lean_kernel
+@ieee_kernel
 def fit_diagonal(window: Array, scale: Array) -> None:
     """OUT scale: (var u / var ∇)^¼, the diagonal that minimises the Fisher divergence (Seyboldt et al. 2026)."""
     for i in range(scale.size):
-        ratio = math.sqrt(window[1, i] / window[3, i]) if window[3, i] > 0.0 else 0.0
-        if 1e-20 < ratio < 1e20:
-            scale[i] = math.sqrt(ratio)
+        ratio = math.sqrt(window[1, i] / window[3, i])
+        scale[i] = math.sqrt(ratio) if 1e-20 < ratio < 1e20 else scale[i]
 
 
 @lean_kernel
@@ -472,8 +525,11 @@ def adapt(metric: Metric, motion: Motion, plan: int, tally: Array, aim: float) -
     if plan & FIT_METRIC:
         clock[IN_FRONT] += 1
         clock[BEHIND] += 1
-        learn_moments(motion.moments[0], clock[IN_FRONT], motion.u, motion.gradient)
-        learn_moments(motion.moments[1], clock[BEHIND], motion.u, motion.gradient)
+        for k in range(2):
+            share = 1.0 / clock[IN_FRONT + k]
+            window = motion.moments[k]
+            learn_moments(window[0], window[1], share, motion.u)
+            learn_moments(window[2], window[3], share, motion.gradient)
         if clock[IN_FRONT] >= FEWEST:
             fit_diagonal(motion.moments[0], metric.scale)
     if plan & SWITCH:

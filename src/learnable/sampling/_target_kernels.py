@@ -202,6 +202,13 @@ def evaluate_one(target: Problem, u: Array, gradient: Array) -> float:
     return evaluate(target, u, gradient)
 
 
+@kernel
+def evaluate_many(target: Problem, points: Array, gradient: Array, values: Array) -> None:
+    """OUT values (n,): log densities of free coordinates (n, d); called from Python. Scratch gradient (d,)."""
+    for i in range(points.shape[0]):
+        values[i] = evaluate(target, points[i], gradient)
+
+
 def no_blocks() -> tuple[Any, Any]:
     """Return the tables of a target whose parameters are free as they are."""
     return np.zeros((0, 5), dtype=np.int64), np.zeros((0, 2))

@@ -25,16 +25,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
 from ..core.errors import DataError
-from ..core.jit import ieee_kernel
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
+from ._diagnostics_kernels import DIGITS, initial_times, judge, sort_all, take_halves
 
 Array = NDArray[np.float64]
 
 #: Parameters that are looked at together: few enough that their spectra stay in the processor's cache.
 _AT_A_TIME = 8
-_FIRST = np.zeros(1, dtype=np.intp)
-#: Lags that are looked at one by one before Fourier transforms give all of them.
+#: Draws, parameters together, that `convergence` gathers at a time, a cache line of each row; and parameters of a task.
+_ENTRIES = 2**15
+_STRETCH = 64
+#: Lags that are looked at one by one before Fourier transforms give all of them, and what says that they are too few.
 _MOST_LAGS = 100
+_TOO_FEW = -2.0
 #: Probabilities of a normal variable within one standard deviation: the width of a Monte Carlo error.
 _ONE_SD = (0.15865525393145705, 0.8413447460685429)
 
@@ -184,55 +187,85 @@ def ebfmi(energy: ArrayLike) -> Array:
         return np.asarray((np.diff(E, axis=1) ** 2).mean(axis=1) / E.var(axis=1, ddof=1))
 
 
-def convergence(draws: Array, *, n_jobs: int | None = None) -> tuple[Array, Array, Array]:
+def convergence(draws: ArrayLike, *, n_jobs: int | None = None) -> tuple[Array, Array, Array]:
     """Return R-hat, bulk and tail ESS of each parameter of (n_chains, n_draws, n_parameters).
 
     One sort of each parameter serves all: its quantiles, its ranks, and those of the distances to the median, which
     fall and then rise along it.
     """
+    x = _checked_draws("convergence", draws)
+    d = x.shape[2]
+    stretch = max(1, min(_STRETCH, -(-d // 4)))
+    firsts = range(0, d, stretch)
+    if not firsts:
+        return np.zeros(0), np.zeros(0), np.zeros(0)
 
-    def measure(x: Array) -> Array:
-        halves = _split(x)
-        scores = np.empty_like(halves)
-        folded = np.empty_like(halves)
-        lows = np.empty((3, *halves.shape))
-        whole = x.shape[2] % 2 == 0
-        for j in range(len(x)):
-            flat = halves[j].ravel()
-            order = np.argsort(flat)
-            ordered = flat[order]
-            scores[j] = _scores_by_order(ordered, order).reshape(scores.shape[1:])
-            middle = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
-            distance = np.abs(ordered - middle)
-            # Two runs, one falling and one rising: a merge sort finds them in one pass.
-            again = np.argsort(distance, kind="stable")
-            folded[j] = _scores_by_order(distance[again], order[again]).reshape(scores.shape[1:])
-            for k, p in ((1, 0.05), (2, 0.95)):
-                lows[k, j] = halves[j] <= _quantile(ordered, p) if whole else 0.0
-        lows[0] = scores
-        if not whole:  # the middle draw of each chain counts for the quantiles, too
-            for k, p in ((1, 0.05), (2, 0.95)):
-                lows[k] = _split(_indicator(x, p))
-        worst = np.fmax(_plain_rhat(scores), _plain_rhat(folded))
-        finite = np.isfinite(x).all(axis=(1, 2))
-        sizes = _plain_ess(lows.reshape(-1, *halves.shape[1:])).reshape(3, len(x))
-        found = np.stack([worst, sizes[0], np.fmin(sizes[1], sizes[2])])
-        return np.where(finite, found, np.nan)
+    def work(number: int) -> Array:
+        return _judge_stretch(x, firsts[number], min(firsts[number] + stretch, d))
 
-    found = _per_parameter("convergence", draws, measure, n_jobs)
+    pieces = run_tasks(work, len(firsts), resolve_n_jobs(n_jobs))
+    found = np.concatenate(pieces, axis=1)
     return found[0], found[1], found[2]
 
 
-def _per_parameter(owner: str, draws: ArrayLike, measure: Callable[[Array], Array], n_jobs: int | None) -> Any:
-    """Apply a measure of (k, n_chains, n_draws) to a few parameters at a time, on threads."""
+def _judge_stretch(x: Array, first: int, last: int) -> Array:
+    """Return R-hat, bulk and tail ESS of the parameters from `first` to `last`; arrays are made once for all."""
+    n_chains, n_draws, _ = x.shape
+    n = n_draws // 2
+    m = 2 * n_chains
+    S = m * n
+    most = min(max(1, _ENTRIES // S), last - first)
+    halves = np.empty((most, m, n))
+    series = np.empty((most, 3, m, n))
+    scratch = np.empty((4, S))
+    bits = scratch[0].view(np.uint64)
+    places = np.empty((most + 1, S), dtype=np.int64)
+    counts = np.empty(3 * DIGITS, dtype=np.int64)
+    is_sorted = np.empty(most, dtype=np.int64)
+    measured = np.empty((3, last - first))
+    for start in range(first, last, most):
+        k = min(most, last - start)
+        columns = slice(start, start + k)
+        if x.flags.c_contiguous:
+            take_halves(x, start, halves[:k])
+        else:
+            take_halves(np.ascontiguousarray(x[:, :, columns]), 0, halves[:k])
+        rows = halves[:k].reshape(k, S)
+        sort_all(rows, scratch[0], bits, places[: k + 1], counts, is_sorted)
+        for j in np.flatnonzero(is_sorted[:k] == 0):
+            places[j] = np.argsort(rows[j])
+        cuts = np.full((k, 2), np.nan)
+        is_finite: Any = True
+        if n_draws % 2:  # the middle draw is in no half, but counts for the quantiles
+            is_finite = np.isfinite(x[:, :, columns]).all(axis=(0, 1))
+            with np.errstate(invalid="ignore"):
+                cuts[:] = np.quantile(x[:, :, columns].reshape(-1, k), (0.05, 0.95), axis=0).T
+        found = np.empty((k, 4))
+        judge(halves[:k], _scores_of_ranks(S), cuts, _MOST_LAGS, series[:k], scratch, places[: k + 1], found)
+        tau = found[:, 1:]
+        if (slow := np.argwhere(tau == _TOO_FEW)).size:
+            tau[slow[:, 0], slow[:, 1]] = _times_by_fourier(series[slow[:, 0], slow[:, 1]])
+        sizes = S / np.maximum(tau, 1 / np.log10(S)) if n >= 3 else np.full((k, 3), np.nan)
+        numbers = np.stack([found[:, 0], sizes[:, 0], np.fmin(sizes[:, 1], sizes[:, 2])])
+        measured[:, start - first : start - first + k] = np.where(is_finite, numbers, np.nan)
+    return measured
+
+
+def _checked_draws(owner: str, draws: ArrayLike) -> Array:
+    """Return draws as (n_chains, n_draws, n_parameters)."""
     x = np.asarray(draws, dtype=np.float64)
     if x.ndim not in (2, 3) or x.shape[0] < 1 or x.shape[1] < 4:
         raise DataError(
             f"{owner}: draws must be (n_chains, n_draws) or (n_chains, n_draws, n_parameters) with 4 draws or more; "
             f"got shape {x.shape}. One chain is an array of shape (1, n_draws)."
         )
-    single = x.ndim == 2
-    wide = x[:, :, None] if single else x
+    return x[:, :, None] if x.ndim == 2 else x
+
+
+def _per_parameter(owner: str, draws: ArrayLike, measure: Callable[[Array], Array], n_jobs: int | None) -> Any:
+    """Apply a measure of (k, n_chains, n_draws) to a few parameters at a time, on threads."""
+    wide = _checked_draws(owner, draws)
+    single = np.ndim(draws) == 2
     cuts = range(0, wide.shape[2], _AT_A_TIME)
 
     def work(start: int) -> Array:
@@ -256,37 +289,19 @@ def _split(x: Array) -> Array:
 
 def _normal_scores(x: Array) -> Array:
     """Return Φ⁻¹((rank − 3/8)/(S + 1/4)) of each number among all of its parameter."""
+    from scipy.stats import rankdata  # half a second, and few ask for scores
+
     scores = np.empty_like(x)
     for j in range(len(x)):
-        flat = x[j].ravel()
-        order = np.argsort(flat)
-        scores[j] = _scores_by_order(flat[order], order).reshape(x.shape[1:])
+        ranks = rankdata(x[j])
+        scores[j] = ndtri((ranks - 0.375) / (ranks.size + 0.25)).reshape(x.shape[1:])
     return np.where(np.isfinite(x).all(axis=(1, 2), keepdims=True), scores, np.nan)
 
 
-def _scores_by_order(ordered: Array, order: NDArray[np.intp]) -> Array:
-    """Return the normal scores in the order of the draws; ties share their mean rank."""
-    S = len(ordered)
-    scores = np.empty(S)
-    ties = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if not len(ties):
-        scores[order] = _distinct_scores(S)
-    elif len(ties) == 1:  # the two middle ones of an even number lie equally far from the median
-        sorted_scores = _distinct_scores(S).copy()
-        sorted_scores[ties[0] : ties[0] + 2] = ndtri((ties[0] + 1.5 - 0.375) / (S + 0.25))
-        scores[order] = sorted_scores
-    else:
-        starts = np.concatenate([_FIRST, 1 + np.flatnonzero(ordered[1:] != ordered[:-1])])
-        ends = np.append(starts[1:], S)
-        mean_rank = (starts + 1 + ends) / 2
-        scores[order] = np.repeat(ndtri((mean_rank - 0.375) / (S + 0.25)), ends - starts)
-    return scores
-
-
 @lru_cache(maxsize=4)
-def _distinct_scores(S: int) -> Array:
-    """Return the scores of S numbers that are all different, smallest first."""
-    scores = np.asarray(ndtri((np.arange(1, S + 1) - 0.375) / (S + 0.25)))
+def _scores_of_ranks(S: int) -> Array:
+    """Return the scores of the ranks 1, 1½, 2, …, S; halves are mean ranks of ties."""
+    scores = np.asarray(ndtri((np.arange(2, 2 * S + 1) / 2 - 0.375) / (S + 0.25)))
     scores.flags.writeable = False
     return scores
 
@@ -311,71 +326,12 @@ def _plain_ess(halves: Array) -> Array:
         return np.full(k, np.nan)
     halves = np.ascontiguousarray(halves)
     tau = np.empty(k)
-    initial_times(halves, _MOST_LAGS, np.empty(m), np.empty((m, n)), tau)
-    if (far := np.flatnonzero(tau < 0)).size:
-        tau[far] = _times_by_fourier(halves[far])
+    initial_times(halves, _MOST_LAGS, np.empty((m, n)), tau)
+    if (slow := np.flatnonzero(tau == _TOO_FEW)).size:
+        tau[slow] = _times_by_fourier(halves[slow])
     S = m * n
     undefined = (halves == halves[:, :1, :1]).all(axis=(1, 2)) | ~np.isfinite(halves).all(axis=(1, 2))
     return np.where(undefined, np.nan, S / np.maximum(tau, 1 / np.log10(S)))
-
-
-@ieee_kernel
-def initial_times(halves: Array, most: int, means: Array, centred: Array, tau: Array) -> None:
-    """OUT tau (k,): τ of chains (k, m, n) by Geyer's initial monotone sequence, lag by lag; −2 if `most` are too few.
-
-    Chains that mix need few lags, which take less time than the Fourier transforms of the twin `_times_by_fourier`.
-    Scratch means (m,), centred (m, n).
-    """
-    k, m, n = halves.shape
-    last = max(0, (n - 4) // 2)  # the last pair of lags that is looked at
-    for j in range(k):
-        overall = 0.0
-        for c in range(m):
-            mean = 0.0
-            for i in range(n):
-                mean += halves[j, c, i]
-            mean /= n
-            means[c] = mean
-            overall += mean / m
-            for i in range(n):
-                centred[c, i] = halves[j, c, i] - mean
-        spread = 0.0
-        for c in range(m):
-            spread += (means[c] - overall) ** 2
-        start = _lagged(centred, 0) / n
-        within = start * n / (n - 1)
-        total = start + (spread / (m - 1) if m > 1 else 0.0)
-        found = 0.0
-        least = np.inf
-        at = 0
-        while True:
-            even = 1.0 if at == 0 else 1.0 - (within - _lagged(centred, 2 * at) / n) / total
-            pair = even + 1.0 - (within - _lagged(centred, 2 * at + 1) / n) / total
-            if not pair > 0.0 or at == last:
-                break
-            least = min(least, pair)
-            found += least
-            at += 1
-            if 2 * at > most:
-                break
-        if 2 * at > most and at <= last and pair > 0.0:
-            tau[j] = -2.0
-            continue
-        if not pair >= 0.0:
-            even = even if even > 0.0 else 0.0
-        tau[j] = -1.0 + 2.0 * found + even
-
-
-@ieee_kernel
-def _lagged(x: Array, lag: int) -> float:
-    """Return the mean over chains (m, n) of Σ xᵢxᵢ₊ₗ."""
-    total = 0.0
-    for c in range(x.shape[0]):
-        first = x[c, : x.shape[1] - lag]
-        second = x[c, lag:]
-        for i in range(first.size):
-            total += first[i] * second[i]
-    return float(total / x.shape[0])
 
 
 def _times_by_fourier(halves: Array) -> Array:
@@ -410,14 +366,6 @@ def _spectrum(centred: Array) -> Array:
     length += length % 2  # irfft returns an even number by default
     transformed = scipy.fft.rfft(centred, n=length, axis=-1)
     return np.asarray(transformed.real**2 + transformed.imag**2)
-
-
-def _quantile(ordered: Array, probability: float) -> float:
-    """Return the quantile of sorted numbers, interpolated as NumPy does by default."""
-    place = probability * (len(ordered) - 1)
-    below = int(place)
-    gap = ordered[min(below + 1, len(ordered) - 1)] - ordered[below]
-    return float(ordered[below] + gap * (place - below))
 
 
 def _indicator(x: Array, probability: float) -> Array:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import StopFlag
-from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
+from ..core.threads import TaskTeam, one_thread_blas, resolve_n_jobs
 from . import diagnostics
 from .chains import Chains, warn_of_faults
 from .states import Rng, Sampler, flatten, pack_stream, root_seed, unflatten, unpack_stream
@@ -272,6 +272,7 @@ class _Loop:
         self.first = done
         self.interrupted = False
         self.out_of_time = False
+        self.team = TaskTeam(settings.n_jobs)  #: its threads end with it
         self._pace = 0.0  # seconds per step of the last round
 
     @property
@@ -298,9 +299,7 @@ class _Loop:
         began = time.perf_counter()
         try:
             with one_thread_blas():
-                states = run_tasks(
-                    work, len(self.states), self.settings.n_jobs, stop=flag.array, watch=lambda n_done: tick()
-                )
+                states = self.team.run(work, len(self.states), stop=flag.array, watch=lambda n_done: tick())
         except KeyboardInterrupt:
             self.interrupted = True
         if self.interrupted or flag.raised:
@@ -335,12 +334,13 @@ class _Loop:
         until = self.settings.until
         n = int(draws.shape[1])
         every = max(4, -(-n // _CHECKPOINTS))
+        looks = until is not None or self.settings.progress is not None
         filled: int = 0
         ess = np.nan
         divergences = 0
         diverging = self.sampler.info_names.index("diverging") if "diverging" in self.sampler.info_names else None
         while filled < n:
-            ahead = min(n - filled, every - filled % every)
+            ahead = min(n - filled, every - filled % every) if looks else n - filled
             k = max(1, min(ahead, self.round_size(ahead * thin) // thin))
             try:
                 new, told = self.advance(k * thin)
@@ -351,7 +351,7 @@ class _Loop:
             filled += k
             if diverging is not None:
                 divergences += int(told[:, :, diverging].sum())
-            if filled % every == 0 and filled < n and (until is not None or self.settings.progress is not None):
+            if looks and filled % every == 0 and filled < n:
                 so_far = draws[:, :filled]
                 if already is not None:
                     so_far = np.concatenate([already, so_far], axis=1)

@@ -411,6 +411,8 @@ def _as_values(x0: Mapping[str, Any]) -> Values:
 def _starts(x0: Any, n_chains: int) -> list[Any]:
     rows: list[Any] = []
     if isinstance(x0, Mapping):
+        if not x0:
+            raise DataError("gibbs: x0 has no values; name each variable that is drawn.")
         rows = [x0] * n_chains
     elif isinstance(x0, (list, tuple)):
         rows = list(x0)

@@ -73,11 +73,10 @@ def _given(target: Target, x0: Any, n_chains: int) -> list[Array]:
         return [_free(target, one) for one in x0]
     start = np.asarray(x0, dtype=np.float64)
     wanted = target.parameters.n_natural if target.parameters else target.dimension
-    if start.shape not in ((wanted,), (n_chains, wanted)) or not np.isfinite(start).all():
-        raise DataError(
-            f"{target.owner}: x0 must be finite numbers of shape ({wanted},) or ({n_chains}, {wanted}); "
-            f"got {start.shape}."
-        )
+    if start.shape not in ((wanted,), (n_chains, wanted)):
+        raise DataError(f"{target.owner}: x0 must have shape ({wanted},) or ({n_chains}, {wanted}); got {start.shape}.")
+    if not np.isfinite(start).all():
+        raise DataError(f"{target.owner}: x0 must be finite; got {start[~np.isfinite(start)][0]}.")
     rows = np.broadcast_to(start, (n_chains, wanted))
     if target.parameters is None:
         return [row.copy() for row in rows]
@@ -96,9 +95,11 @@ def _random_start(target: Target, rng: np.random.Generator) -> Array:
         value, gradient = target.evaluate(u)
         if math.isfinite(value) and np.isfinite(gradient).all():
             return u
+    if math.isfinite(value):
+        check_start(target, u)
     raise DataError(
         f"{target.owner}: none of {_TRIES} random starts has a finite density; the last was {_describe(target, u)}, "
-        f"where the log density is {value}. Pass x0, or give each parameter its support."
+        "where the log density is −inf, +inf or NaN. Pass x0, or give each parameter its support."
     )
 
 

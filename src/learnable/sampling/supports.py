@@ -404,4 +404,4 @@ def _check_length(owner: str, name: str, value: Any, least: int) -> None:
 
 
 def _brief(x: Array) -> str:
-    return np.array2string(x, threshold=6, precision=4)
+    return f"{float(x):.4g}" if x.ndim == 0 else np.array2string(x, threshold=6, precision=4)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
 from typing import Any, Final
@@ -161,8 +162,8 @@ def _compile_entry(function: Callable[..., Any], kinds: tuple[tuple[str, int], .
         compile_callback: Any = numba.cfunc
         return compile_callback(signature, nopython=True)(names["entry"])
     except numba.core.errors.NumbaError as error:
-        first = str(error).strip().splitlines()
-        raise DataError(f"compiled: Numba cannot compile {function!r}: {' '.join(first[:4])}") from error
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip().splitlines()  # without the colours of a terminal
+        raise DataError(f"compiled: Numba cannot compile {function!r}: {' '.join(lines[:4])}") from error
 
 
 class Target:
@@ -244,6 +245,21 @@ class Target:
         value = evaluate_one(self.problem(), np.ascontiguousarray(u, dtype=np.float64), gradient)
         self.raise_error()
         return float(value), gradient
+
+    def values_around(self, u: Array, places: NDArray[np.int64], lengths: tuple[float, ...]) -> Array:
+        """Return log densities (n_places, n_lengths, 2) where one coordinate is h·max(1, |u|) more, and less."""
+        from ._target_kernels import evaluate_many
+
+        shape = (len(places), len(lengths), 2)
+        points = np.broadcast_to(u, (*shape, len(u))).copy()
+        for k, i in enumerate(places):
+            step = np.array(lengths) * max(1.0, abs(u[i]))
+            points[k, :, 0, i] += step
+            points[k, :, 1, i] -= step
+        values = np.empty(points.size // len(u))
+        evaluate_many(self.problem(), points.reshape(-1, len(u)), np.zeros(self.dimension), values)
+        self.raise_error()
+        return values.reshape(shape)
 
     def raise_error(self) -> None:
         """Raise what the Python function raised inside the sampler, if it did."""
@@ -361,16 +377,10 @@ def check_gradient(target: Target, u: Array, rng: np.random.Generator) -> None:
         return
     d = target.dimension
     places = np.arange(d) if d <= 30 else np.sort(rng.choice(d, 30, replace=False))
-    for i in places:
-        estimates = []
-        for h in (1e-4, 1e-5):
-            step = h * max(1.0, abs(u[i]))
-            ends = []
-            for side in (1.0, -1.0):
-                moved = u.copy()
-                moved[i] += side * step
-                ends.append(target.evaluate(moved)[0])
-            estimates.append((ends[0] - ends[1]) / (2 * step))
+    values = target.values_around(u, places, (1e-4, 1e-5))
+    for i, ends in zip(places, values, strict=True):
+        steps = [h * max(1.0, abs(u[i])) for h in (1e-4, 1e-5)]
+        estimates = [(forth - back) / (2 * step) for (forth, back), step in zip(ends, steps, strict=True)]
         rounding = 1e-15 * max(abs(value), 1.0) / (1e-5 * max(1.0, abs(u[i])))
         spread = abs(estimates[0] - estimates[1])
         size = max(abs(gradient[i]), abs(estimates[1]))

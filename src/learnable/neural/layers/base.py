@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +119,9 @@ class Cache(SimpleNamespace):
 
 class Layer:
     """A recipe of one layer: the base has no parameters and keeps the width."""
+
+    #: Whether a pass is a few long calls, which threads can make at the same time, not one from Python for each step.
+    in_few_calls: ClassVar[bool] = True
 
     def width(self, n_inputs: int) -> int:
         """Return the width of the output for inputs of this width."""

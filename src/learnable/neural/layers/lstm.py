@@ -38,6 +38,7 @@ class LSTM(OverTime):
     """
 
     gates: ClassVar[int] = 4
+    in_few_calls: ClassVar[bool] = True
 
     def adjust_start(self, views: dict[str, Array], rng: np.random.Generator) -> None:
         """Let the forget gate begin open, so that the cell remembers (b_f = 1)."""

@@ -35,6 +35,7 @@ class OverTime(Layer):
     units: int
     truncation: int | None = None
     gates: ClassVar[int] = 1
+    in_few_calls: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.truncation is not None and self.truncation < 1:
