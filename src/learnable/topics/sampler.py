@@ -30,7 +30,7 @@ from ..sampling.metropolis import step_words
 from ..sampling.states import Rng, Sampler, Variable, root_seed
 from . import _kernels as kernels
 from . import dirichlet
-from ._collapsed_kernels import BLOCK, sweep_blocks
+from .collapsed import WordOrder
 from .corpus import Corpus, corpus_of
 from .start import cluster_documents
 
@@ -41,6 +41,8 @@ MOST_DENSE = 48
 #: Collapsed sweeps at the start of a sparse chain: for few topics, and one more for so many.
 _APPROACH = 30
 _TOPICS_PER_SWEEP = 10
+#: Parts of the documents in these sweeps: as many threads can share them.
+_PARTS = 4
 #: Documents of a task: a fixed cut, whatever the number of threads.
 _TASKS = 16
 #: Tokens from which a sweep is worth more than one thread (a task costs 0.1 ms to hand over).
@@ -176,6 +178,8 @@ class TopicSampler(Sampler):
         self._used = np.zeros(corpus.n_words, dtype=np.uint8)
         self._used[corpus.words] = 1
         self._cuts = cut_documents(corpus.starts)
+        if method == "collapsed":
+            self._order = WordOrder(corpus, self.K)
 
     #: Whether the time of the fit that asks for the chains is up; the fit sets its own.
     halted: Callable[[], bool] = staticmethod(never)
@@ -195,29 +199,13 @@ class TopicSampler(Sampler):
         clusters = cluster_documents(self.corpus, self.K, rng)
         if clusters is not None:
             z[:] = np.repeat(clusters, self.lengths)
-        counts = self._blocks_of(z)
+        order = WordOrder(self.corpus, self.K, _PARTS if len(z) >= _LEAST_TOKENS else 1)
+        topics, own = order.load(z)
         for _ in range(_APPROACH + self.K // _TOPICS_PER_SWEEP):
             if self.halted():
                 break
-            self._sweep_collapsed(counts, self.alpha, self.beta, step_words(rng, 1)[0], z)
-
-    def _blocks_of(self, z: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return how often each topic has each word, topics in whole blocks, (V, blocks, BLOCK)."""
-        blocks = -(-self.K // BLOCK)
-        counts = np.empty((self.corpus.n_words, blocks * BLOCK), dtype=np.int32)
-        kernels.count_words(self.corpus.words, z, counts)
-        return counts.reshape(-1, blocks, BLOCK)
-
-    def _sweep_collapsed(
-        self, counts: NDArray[np.int32], alpha: Array, beta: float, words: NDArray[np.uint64], z: NDArray[np.int32]
-    ) -> None:
-        """Draw each z given all others; counts and z change in place."""
-        tokens, starts, V = self.corpus
-        blocks = counts.shape[1]
-        padded = np.zeros((blocks, BLOCK), dtype=np.float32)
-        padded.reshape(-1)[: self.K] = alpha
-        sizes = np.bincount(z, minlength=self.K).astype(np.float64)
-        sweep_blocks(tokens, starts, counts, sizes, V * beta, padded, beta, words, z)
+            order.sweep(topics, own, self.alpha, self.beta, step_words(rng, 1)[0], self.threads)
+        order.store(topics, z)
 
     def template(self) -> TopicState:
         """Return a state of the right form."""
@@ -231,7 +219,9 @@ class TopicSampler(Sampler):
         alpha = state.alpha
         beta = float(state.beta[0])
         if self.method == "collapsed":
-            self._sweep_collapsed(self._blocks_of(z), alpha, beta, words[1], z)
+            topics, own = self._order.load(z)
+            self._order.sweep(topics, own, alpha, beta, words[1])
+            self._order.store(topics, z)
         else:
             counts = self.word_counts(z)
             phi = np.empty((V, self.K))
