@@ -187,6 +187,10 @@ def cut(path):
     path.write_bytes(path.read_bytes()[:-1])
 
 
+def two_bytes(path):
+    path.write_bytes(path.read_bytes()[:2])
+
+
 def no_magic(path):
     path.write_bytes(b"\x00" + path.read_bytes()[1:])
 
@@ -229,6 +233,7 @@ def truncated_gzip(path):
     ("make", "words"),
     [
         (damaged(write_plink, cut), "bytes instead of"),
+        (damaged(write_plink, two_bytes), "2 bytes instead of"),
         (damaged(write_plink, no_magic), "no PLINK"),
         (damaged(write_plink, by_individual), "byte 3"),
         (damaged(write_plink, short_bim), "line 2"),

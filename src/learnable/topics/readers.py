@@ -113,7 +113,7 @@ def read_plink(path: Any) -> Genotypes:
     size = bed.stat().st_size
     if raw[:2] != _MAGIC:
         raise DataError(f"{bed}: this is no PLINK .bed file: it begins with {raw[:2].hex()}, not with 6c1b.")
-    if raw[2:3] != b"\x01":
+    if raw[2:3] not in (b"", b"\x01"):
         raise DataError(
             f"{bed}, byte 3: the file is ordered by individuals; write it by loci (plink --make-bed, version 1.9)."
         )
