@@ -202,7 +202,7 @@ class TopicSampler(Sampler):
         return TopicState(z, self.alpha.copy(), np.array([self.beta]))
 
     def _approach(self, z: NDArray[np.int32], rng: Rng) -> None:
-        """Begin with clusters of documents or at random, and take collapsed sweeps: they move faster than draws of Φ."""
+        """Begin with clusters of documents or at random, and take collapsed sweeps: they move faster than Φ does."""
         clusters = None
         if self.alpha.sum() <= _MOST_SPREAD * self.lengths.mean():
             clusters = cluster_documents(self.corpus, self.K, rng)
