@@ -1,4 +1,4 @@
-"""Admixture by the book: probabilities of all assignments, the likelihood entry by entry, one EM step."""
+"""Admixture by the book: probabilities of all assignments, the likelihood entry by entry, one sweep, one EM step."""
 
 import itertools
 
@@ -49,16 +49,24 @@ def log_likelihood(genotypes, Q, P):
     return total
 
 
-def em_step(genotypes, Q, P):
-    """One EM step: the expected copies of each population, by individual and by allele."""
-    new_Q = np.zeros_like(Q)
-    new_P = np.zeros_like(P)
+def expected_copies(genotypes, Q, P):
+    """Expected copies of each population given Q and P, by individual and by allele, and their variances."""
+    found = [np.zeros_like(Q), np.zeros_like(P), np.zeros_like(Q), np.zeros_like(P)]
     for i, j, c in itertools.product(*map(range, genotypes.alleles.shape)):
         a = genotypes.alleles[i, j, c]
         if a >= 0:
             share = Q[i] * P[genotypes.starts[j] + a]
-            new_Q[i] += share / share.sum()
-            new_P[genotypes.starts[j] + a] += share / share.sum()
+            share = share / share.sum()
+            found[0][i] += share
+            found[1][genotypes.starts[j] + a] += share
+            found[2][i] += share * (1 - share)
+            found[3][genotypes.starts[j] + a] += share * (1 - share)
+    return found
+
+
+def em_step(genotypes, Q, P):
+    """One EM step: the expected copies of each population, by individual and by allele."""
+    new_Q, new_P, _, _ = expected_copies(genotypes, Q, P)
     for a, b in itertools.pairwise(genotypes.starts):
         new_P[a:b] /= new_P[a:b].sum(axis=0)
     return new_Q / new_Q.sum(axis=1, keepdims=True), new_P

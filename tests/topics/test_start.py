@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from learnable.topics import TopicSampler, corpus_of
-from learnable.topics._collapsed_kernels import BLOCK, sweep_blocks
+from learnable.topics._collapsed_kernels import BLOCK, sweep_words
+from learnable.topics.collapsed import WordOrder
 from learnable.topics.start import cluster_documents
 
 
@@ -50,33 +51,56 @@ def test_a_sweep_in_blocks_keeps_its_counts_and_draws_by_the_formula() -> None:
     alpha = np.linspace(0.1, 2.0, K)
     padded = np.zeros((2, BLOCK), dtype=np.float32)
     padded.reshape(-1)[:K] = alpha
-    # One document of one token is swept; 400 tokens of another, which is not, make the counts.
+    # One document of one token, word 1, is swept; 400 tokens of another, which is not, make the counts.
     rng = np.random.default_rng(1)
-    fixed_words = rng.integers(0, V, size=400)
+    fixed_words = np.sort(rng.integers(0, V, size=400))
     fixed_topics = rng.integers(0, K, size=400)
-    base = np.zeros((V, 2, BLOCK), dtype=np.int32)
-    np.add.at(base, (fixed_words, fixed_topics // BLOCK, fixed_topics % BLOCK), 1)
+    of_word = fixed_topics[fixed_words == 1]
+    before = np.r_[fixed_topics[fixed_words == 0], of_word, 0, fixed_topics[fixed_words == 2]].astype(np.int32)
+    before_starts = np.r_[0, np.cumsum(np.bincount(np.append(fixed_words, 1), minlength=V))]
     held = np.bincount(fixed_topics, minlength=K).astype(float)
-    tokens = np.array([1], dtype=np.int32)
-    starts = np.array([0, 1])
     n = 4000
     drawn = np.zeros(K)
     for _ in range(n):
-        counts = base.copy()
-        counts[1, 0, 0] += 1
+        own = np.zeros((1, 2, BLOCK), dtype=np.int16)
+        own[0, 0, 0] = 1
         sizes = held.copy()
         sizes[0] += 1.0
         z = np.zeros(1, dtype=np.int32)
-        sweep_blocks(
-            tokens, starts, counts, sizes, V * beta, padded, beta, rng.integers(2**63, size=4).astype(np.uint64), z
-        )
-        assert counts.sum() == 401
+        words = rng.integers(2**63, size=4).astype(np.uint64)
+        sweep_words(
+            np.zeros(1, dtype=np.int32), np.array([0, 0, 1, 1]), before, before_starts, own, sizes, V * beta, padded,
+            beta, words, 0, z,
+        )  # fmt: skip
+        assert own.reshape(-1)[z[0]] == own.sum() == 1
         assert sizes.sum() == 401
         drawn[z[0]] += 1
-    chance = alpha * (base[1].reshape(-1)[:K] + beta) / (held + V * beta)
+    chance = alpha * (np.bincount(of_word, minlength=K) + beta) / (held + V * beta)
     chance /= chance.sum()
     score = (drawn - n * chance) / np.sqrt(n * chance * (1.0 - chance))
     assert abs(score).max() < 4.5
+
+
+def test_parts_of_a_corpus_hold_every_token_once_and_give_the_same_bits() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.4, size=(50, 30))
+    counts[7] = 0  # an empty document
+    corpus = corpus_of(counts)
+    z = rng.integers(0, 5, size=len(corpus.words), dtype=np.int32)
+    found = []
+    for threads in (1, 2):
+        order = WordOrder(corpus, 5, 4)
+        assert (np.sort(order.order) == np.arange(len(z))).all()
+        topics, own = order.load(z)
+        for sweep in range(3):
+            order.sweep(topics, own, np.full(5, 0.1), 0.01, np.arange(sweep, sweep + 4, dtype=np.uint64), threads)
+        after = np.empty_like(z)
+        order.store(topics, after)
+        _, recounted = order.load(after)
+        np.testing.assert_array_equal(own, recounted)
+        found.append(after)
+    np.testing.assert_array_equal(found[0], found[1])
+    assert (found[0] != z).any()
 
 
 def test_the_start_has_the_subjects_before_the_first_draw() -> None:

@@ -13,6 +13,7 @@ from tests.oracles import admixture as oracle
 import learnable as ln
 from learnable.core.errors import DataError, ParameterError
 from learnable.sampling import mcse_mean
+from learnable.sampling.metropolis import step_words
 from learnable.topics import (
     Genotypes,
     PopulationSampler,
@@ -23,56 +24,111 @@ from learnable.topics import (
     read_genotypes,
     simulate_genotypes,
 )
+from learnable.topics.copies import copies_of
 from learnable.topics.structure_ml import Likelihood, feasible_rows, maximise, start_frequencies
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 TINY = Genotypes.from_alleles([[[0, 1], [2, 2]], [[1, 1], [0, -1]]])  # seven copies, two and three alleles
+PAIRS = Genotypes.from_alleles([[[0, 1], [1, 1]], [[1, 1], [0, -1]]])  # seven copies, two alleles
 
 
-def all_joints(K, alpha, lam, admixture):
-    """Return log p(genotypes, z) of all assignments, by the number that they spell."""
-    if not admixture:
-        return np.array([oracle.log_joint_whole(TINY, z, K, lam) for z in itertools.product(range(K), repeat=2)])
+def all_joints(table, K, alpha, lam, admixture):
+    """Return log p(genotypes, z) of all assignments, and the counts of copies that each of them has."""
+    shape = table.alleles.shape
+    words = table.alleles + table.starts[:-1][None, :, None]
+    known = table.alleles >= 0
+    rows = np.broadcast_to(np.arange(shape[0])[:, None, None], shape)
     logs = []
-    for known in itertools.product(range(K), repeat=7):
-        z = np.zeros(TINY.alleles.shape, dtype=int)
-        z[TINY.alleles >= 0] = known
-        logs.append(oracle.log_joint(TINY, z, K, alpha, lam))
-    return np.array(logs)
+    states = []
+    for spelled in itertools.product(range(K), repeat=known.sum() if admixture else shape[0]):
+        z = np.zeros(shape, dtype=int)
+        if admixture:
+            z[known] = spelled
+            logs.append(oracle.log_joint(table, z, K, alpha, lam))
+        else:
+            z = np.broadcast_to(np.array(spelled)[:, None, None], shape)
+            logs.append(oracle.log_joint_whole(table, spelled, K, lam))
+        own = np.zeros((shape[0], K), dtype=np.int32)
+        np.add.at(own, (rows[known], z[known]), 1)
+        copies = np.zeros((table.starts[-1], K), dtype=np.int32)
+        np.add.at(copies, (words[known], z[known]), 1)
+        states.append(own.tobytes() + copies.tobytes())
+    return np.array(logs), states
 
 
+@pytest.mark.parametrize("table", [TINY, PAIRS], ids=["three alleles", "two alleles"])
 @pytest.mark.parametrize("admixture", [True, False])
-def test_the_law_is_that_of_all_assignments(admixture):
-    logs = all_joints(2, 0.6, 0.8, admixture)
+def test_the_law_is_that_of_all_assignments(table, admixture):
+    logs, states = all_joints(table, 2, 0.6, 0.8, admixture)
     p = np.exp(logs - logs.max())
     p /= p.sum()
-    sampler = PopulationSampler(TINY, 2, admixture=admixture, alpha=0.6, lam=0.8)
+    names = {state: number for number, state in enumerate(dict.fromkeys(states))}  # several assignments share counts
+    number = np.array([names[state] for state in states])
+    law = np.bincount(number, p)
+    level = np.bincount(number, logs) / np.bincount(number)
+    np.testing.assert_allclose(level[number], logs)  # the joint is a function of the counts
+    sampler = PopulationSampler(table, 2, admixture=admixture, alpha=0.6, lam=0.8)
     rng = np.random.default_rng(0)
     state = sampler.init(None, rng)
-    places = np.empty(8000, dtype=np.int64)
-    for t in range(len(places)):
+    found = np.empty(8000, dtype=np.int64)
+    for t in range(len(found)):
         state, _ = sampler.step(state, rng)
-        places[t] = int("".join(map(str, state.z)), 2)
-    for cell in np.argsort(p)[-10:]:
-        hit = (places == cell).astype(float)[None]
-        assert abs(hit.mean() - p[cell]) < 4.5 * mcse_mean(hit), cell
-    values = logs[places][None]
+        found[t] = names[state.own.tobytes() + state.copies.tobytes()]
+    for cell in np.argsort(law)[-10:]:
+        hit = (found == cell).astype(float)[None]
+        assert abs(hit.mean() - law[cell]) < 4.5 * mcse_mean(hit), cell
+    values = level[found][None]
     assert abs(values.mean() - p @ logs) < 4 * mcse_mean(values)
 
 
+@pytest.mark.parametrize(("ploidy", "most"), [(3, 1), (2, 1), (2, 3)])
+def test_a_sweep_draws_every_copy_by_its_chances(ploidy, most):
+    """Two blocks of loci with one or two alleles, or tokens of loci with four; some copies are missing."""
+    rng = np.random.default_rng(2)
+    alleles = rng.integers(-1, most + 1, size=(4, 300, ploidy))
+    alleles[:, 7] = 0
+    table = Genotypes.from_alleles(alleles)
+    Q = rng.dirichlet([0.5, 1.0, 2.0], size=4)
+    parts = [rng.dirichlet(np.ones(b - a), size=3).T for a, b in itertools.pairwise(table.starts)]
+    P = np.concatenate(parts)
+    drawn = [copies_of(table, 1).sweep(P, Q, words) for words in step_words(rng, 400)]
+    own, copies, spread, spread_of_copies = oracle.expected_copies(table, Q, P)
+    for counts, mean, variance in [
+        (np.array([one.own for one in drawn]), own, spread),
+        (np.array([one.copies for one in drawn]), copies, spread_of_copies),
+    ]:
+        assert (counts >= 0).all()
+        assert (counts.sum(axis=2) == np.rint(mean.sum(axis=1))).all()
+        told = variance * len(drawn) > 10.0  # else the number of hits is far from normal
+        distance = (np.abs(counts.mean(axis=0) - mean) / np.sqrt(np.maximum(variance, 1e-9) / len(drawn)))[told]
+        assert distance.max() < 5.0
+        assert 0.8 < (distance**2).mean() < 1.2 or told.sum() < 50
+    assert drawn[0].level == pytest.approx(oracle.log_likelihood(table, Q, P), rel=1e-7)
+
+
+def test_counts_of_many_individuals_do_not_overflow():
+    table = Genotypes.from_dosage(np.full((40_000, 2), 2))
+    drawn = copies_of(table, 1).sweep(np.ones((4, 2)), np.full((40_000, 2), 0.5), np.arange(4, dtype=np.uint64))
+    assert drawn.copies[:, 0].tolist()[0::2] == [0, 0]
+    assert (drawn.copies.sum(axis=1) == [0, 80_000, 0, 80_000]).all()
+    assert (np.abs(drawn.copies[1::2] - 40_000) < 700).all()  # five standard deviations
+    assert (drawn.own.sum(axis=1) == 4).all()
+
+
 def test_the_evidence_is_the_sum_over_all_assignments():
-    logs = all_joints(2, 0.6, 0.8, True)
+    logs, _ = all_joints(TINY, 2, 0.6, 0.8, True)
     exact = logs.max() + np.log(np.exp(logs - logs.max()).sum())
     value, error = log_evidence(TINY, 2, alpha=0.6, lam=0.8, n_draws=600, n_warmup=50, random_state=0)
     assert abs(value - exact) < 4 * error + 0.01
     assert error < 0.1
 
 
-def test_alpha_frequencies_and_ancestors_keep_the_prior_when_data_are_drawn_anew():
+@pytest.mark.parametrize("starts", [[0, 2, 5], [0, 2, 4]], ids=["three alleles", "two alleles"])
+def test_alpha_frequencies_and_ancestors_keep_the_prior_when_data_are_drawn_anew(starts):
     """Geweke (2004): parameters and data in turn, each given the other, have the prior as their law."""
     rng = np.random.default_rng(3)
-    starts = np.array([0, 2, 5])
+    starts = np.array(starts)
     Q = rng.dirichlet([1.0, 1.0], size=3)
     P = np.concatenate([rng.dirichlet(np.ones(b - a), size=2).T for a, b in itertools.pairwise(starts)])
     alphas = []
@@ -82,11 +138,10 @@ def test_alpha_frequencies_and_ancestors_keep_the_prior_when_data_are_drawn_anew
         table = simulate_genotypes(Q, P, starts, 2, rng)
         sampler = PopulationSampler(table, 2, lam=1.0)
         # z given the new data, Q and P: the last part of a step.
-        chances = Q[sampler._rows] * P[sampler.corpus.words]
-        z = (rng.random(len(chances)) > chances[:, 0] / chances.sum(axis=1)).astype(np.int32)
+        own, copies, _ = sampler.copies.sweep(P, Q, step_words(rng, 1)[0])
         fresh = sampler.init(None, rng)
         alpha = np.array([1.0]) if state is None else state.alpha
-        state, _ = sampler.step(fresh._replace(z=z, alpha=alpha), rng)
+        state, _ = sampler.step(fresh._replace(own=own, copies=copies, alpha=alpha), rng)
         Q, P = state.Q, state.P
         alphas.append(float(state.alpha[0]))
         shares.append(P[0, 0])
@@ -219,17 +274,24 @@ def test_the_same_bits_for_any_number_of_threads_a_round_trip_and_a_check(settin
         assert ln.verify(one, table)
 
 
-def test_threads_within_a_chain_give_the_same_bits():
-    table, _, _ = two_populations(60, 400)  # 48,000 copies: more than one thread is worth it
+@pytest.mark.parametrize("most", [1, 2])
+def test_threads_within_a_chain_give_the_same_bits(most):
+    table, _, _ = two_populations(60, 400)
+    if most == 2:  # 48,000 copies, more than one thread is worth it
+        alleles = table.alleles.copy()
+        alleles[0, :, 0] = 2
+        table = Genotypes.from_alleles(alleles)
     draws = []
     for threads in (1, 2):
         sampler = PopulationSampler(table, 3, threads=threads)
+        sampler.copies.threads = threads
         rng = np.random.default_rng(0)
         state = sampler.init(None, rng)
         for _ in range(3):
             state, _ = sampler.step(state, rng)
         draws.append(state)
-    np.testing.assert_array_equal(draws[0].z, draws[1].z)
+    np.testing.assert_array_equal(draws[0].copies, draws[1].copies)
+    assert draws[0].level == draws[1].level
     np.testing.assert_array_equal(draws[0].Q, draws[1].Q)
 
 
@@ -298,6 +360,8 @@ def test_odd_tables_have_right_answers():
         assert np.isfinite(model.Q_).all()
         assert np.isfinite(model.P_).all()
         np.testing.assert_allclose(model.transform(odd)[0], 0.5)
+        if more.get("method") == "ml":
+            np.testing.assert_allclose(model.Q_[0], 0.5)
     many = PopulationStructure(20, method="ml", n_init=1, max_iter=5).fit(odd)  # more populations than individuals
     assert many.Q_.shape == (16, 20)
     with pytest.raises(DataError, match="all genotypes are missing"):

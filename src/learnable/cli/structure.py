@@ -21,7 +21,9 @@ _CV_TOL = 1e-6  # of fits that are only compared: masked genotypes differ by far
 
 
 def structure(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A .bed, .str, .vcf, .vcf.gz or .csv file of genotypes.")],
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="A .bed, .str, .vcf, .vcf.gz, .csv or .parquet file of genotypes.")
+    ],
     populations: Annotated[
         str, typer.Option("--populations", "-k", metavar="K", help="A number of populations, or a range: 2..6.")
     ] = "2..5",

@@ -86,7 +86,11 @@ def gamma(stream: Stream, shape: float) -> float:
     while True:
         x = normal(stream)
         v = (1.0 + c * x) ** 3
-        if v > 0.0 and math.log(uniform(stream)) < 0.5 * x * x + d - d * v + d * math.log(v):
+        if v <= 0.0:
+            continue
+        u = uniform(stream)
+        # The first bound implies the second and spares its logarithms 98 times in 100.
+        if u < 1.0 - 0.0331 * (x * x) * (x * x) or math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
             return boost * d * v
 
 

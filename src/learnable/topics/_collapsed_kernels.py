@@ -1,9 +1,13 @@
-"""The collapsed sweep of a topic model with its K terms in blocks of 32, so that they are computed in vector registers.
+"""The collapsed sweep of a topic model, word after word, with its K terms in blocks of 32 for vector registers.
 
-p(z = k | all others) ∝ (n_dk + α_k)(n_wk + β)/(n_k + Vβ). The terms are float32: their rounding, 6e-8, is far below
-what any number of draws can tell. A topic is found in two steps, its block by the sums of the blocks and its place in
-the block, in place of a scan over all K terms. Measured on 500,000 tokens, one thread: 33 ms per sweep for K = 20, 49
-for 100 and 112 for 500, where tomotopy's takes 28, 51 and 222.
+p(z = k | all others) ∝ (n_dk + α_k)(n_wk + β)/(n_k + Vβ). Tokens are visited in the order of their words: the last two
+factors are then one array, of which a token changes two entries, and no table of words by topics is needed; the rows
+n_d of the documents, 2K bytes each, are asked for three tokens ahead. The terms are float32: their rounding, 6e-8, is
+far below what any number of draws can tell. A topic is found in two steps, its block by the sums of the blocks and its
+place in the block.
+
+Measured on 1,800,000 tokens, 20,000 words, 500 topics: 0.29 s of processor time per sweep, where the same terms in the
+order of the documents take 0.8 s and tomotopy takes 1.06.
 """
 
 from __future__ import annotations
@@ -12,22 +16,26 @@ from typing import Final
 
 import numpy as np
 
-from ..core.jit import kernel, lean_kernel
+from ..core.jit import intrinsic, kernel, lean_kernel
 from ..sampling.random import uniform
 from ._kernels import key_stream
 
+prefetch = intrinsic("prefetch")  #: (array, index): ask for that cache line
+
 #: Terms of a block; with 8 and 16 a sweep over 500 topics took 2.4 times as long: fewer are not vectorised.
 BLOCK: Final = 32
+#: Tokens ahead whose documents are asked for: the time of three tokens covers that of a cache miss.
+_AHEAD: Final = 3
 
 
 @lean_kernel
-def _weigh_blocks(own, row, inverse, beta, terms, sums):  # type: ignore[no-untyped-def]
-    """OUT terms (blocks, BLOCK) = own·(row + β)·inverse, sums (blocks,). Return the sum of all."""
+def _weigh_blocks(own, alpha, weight, terms, sums):  # type: ignore[no-untyped-def]
+    """OUT terms (blocks, BLOCK) = (own + α)·weight, sums (blocks,). Return the sum of all."""
     total = np.float32(0.0)
     for b in range(own.shape[0]):
         block = np.float32(0.0)
         for j in range(BLOCK):
-            term = own[b, j] * (np.float32(row[b, j]) + beta) * inverse[b, j]
+            term = (np.float32(own[b, j]) + alpha[b, j]) * weight[b, j]
             terms[b, j] = term
             block += term
         sums[b] = block
@@ -51,54 +59,75 @@ def _find_topic(terms, sums, left):  # type: ignore[no-untyped-def]
 
 
 @lean_kernel
-def _sweep(tokens, starts, counts, sizes, width, alpha, beta, stream, held, own, inverse, terms, sums, z):  # type: ignore[no-untyped-def]
-    """Sweep with scratch arrays given: held (K,), own, inverse, terms (blocks, BLOCK), sums (blocks,)."""
+def _move(d, k, by, own, sizes, row, width, beta, inverse, weight):  # type: ignore[no-untyped-def]
+    """Add `by` to the counts of topic k: of document d, of the word, and of all."""
+    b, j = k // BLOCK, k % BLOCK
+    own[d, b, j] += by
+    sizes[k] += by
+    row[k] += by
+    inverse[k] = np.float32(1.0) / np.float32(sizes[k] + width)
+    weight[b, j] = (np.float32(row[k]) + beta) * inverse[k]
+
+
+@lean_kernel
+def _sweep(  # type: ignore[no-untyped-def]
+    documents, starts, before, before_starts, flat, own, sizes, width, alpha, beta, stream, row, inverse, weight,
+    terms, sums, z,
+):  # fmt: skip
+    """Sweep with scratch arrays given: row, inverse (K,), weight, terms (blocks, BLOCK), sums (blocks,)."""
     K = sizes.size
-    one = np.float32(1.0)
+    wide = own.shape[1] * BLOCK
     for k in range(K):
-        inverse[k // BLOCK, k % BLOCK] = one / np.float32(sizes[k] + width)
-    for d in range(starts.size - 1):
+        inverse[k] = np.float32(1.0) / np.float32(sizes[k] + width)
+    for w in range(starts.size - 1):
+        if starts[w] == starts[w + 1]:
+            continue
         for k in range(K):
-            held[k] = 0
-        for i in range(starts[d], starts[d + 1]):
-            held[z[i]] += 1
+            row[k] = 0
+        for i in range(before_starts[w], before_starts[w + 1]):
+            row[before[i]] += 1
         for k in range(K):
-            own[k // BLOCK, k % BLOCK] = alpha[k // BLOCK, k % BLOCK] + np.float32(held[k])
-        for i in range(starts[d], starts[d + 1]):
-            w = tokens[i]
-            k = z[i]
-            b, j = k // BLOCK, k % BLOCK
-            held[k] -= 1
-            sizes[k] -= 1.0
-            counts[w, b, j] -= 1
-            # From whole numbers each time: added to a large count, a small α would be lost.
-            own[b, j] = alpha[b, j] + np.float32(held[k])
-            inverse[b, j] = one / np.float32(sizes[k] + width)
-            total = _weigh_blocks(own, counts[w], inverse, beta, terms, sums)
+            weight[k // BLOCK, k % BLOCK] = (np.float32(row[k]) + beta) * inverse[k]
+        for i in range(starts[w], starts[w + 1]):
+            ahead = np.int64(documents[min(i + _AHEAD, documents.size - 1)]) * wide
+            for m in range(0, wide, BLOCK):
+                prefetch(flat, ahead + m)
+            d = documents[i]
+            _move(d, z[i], -1, own, sizes, row, width, beta, inverse, weight)
+            total = _weigh_blocks(own[d], alpha, weight, terms, sums)
             k = min(_find_topic(terms, sums, np.float32(uniform(stream)) * total), K - 1)
             z[i] = k
-            b, j = k // BLOCK, k % BLOCK
-            held[k] += 1
-            sizes[k] += 1.0
-            counts[w, b, j] += 1
-            own[b, j] = alpha[b, j] + np.float32(held[k])
-            inverse[b, j] = one / np.float32(sizes[k] + width)
+            _move(d, k, 1, own, sizes, row, width, beta, inverse, weight)
 
 
 @kernel
-def sweep_blocks(tokens, starts, counts, sizes, width, alpha, beta, words, z):  # type: ignore[no-untyped-def]
-    """Draw each z given all others, Φ and θ integrated out.
+def sweep_words(documents, starts, before, before_starts, own, sizes, width, alpha, beta, words, place, z):  # type: ignore[no-untyped-def]
+    """Draw z of the tokens of some documents given all others, Φ and θ integrated out.
 
-    IN width: Vβ; alpha (blocks, BLOCK): float32, zero beyond the K topics. IN/OUT counts (V, blocks, BLOCK), sizes
-    (K,), z.
+    IN documents (n,) of the tokens, in the order of words, of which `starts` (V + 1,) says where each begins; before
+    (N,), before_starts (V + 1,): topics of all tokens as they were before the sweep, in the order of words; width: Vβ;
+    alpha (blocks, BLOCK): float32, zero beyond the K topics; place: number of the stream. IN/OUT own (D, blocks,
+    BLOCK), sizes (K,), z (n,).
     """
-    blocks = counts.shape[1]
+    blocks = own.shape[1]
+    K = sizes.size
     stream = np.empty(4, dtype=np.uint64)
-    key_stream(words, 0, stream)
-    held = np.empty(sizes.size, dtype=np.int32)
-    own = np.zeros((blocks, BLOCK), dtype=np.float32)
-    inverse = np.zeros((blocks, BLOCK), dtype=np.float32)
+    key_stream(words, place, stream)
+    row = np.empty(K, dtype=np.int32)
+    inverse = np.empty(K, dtype=np.float32)
+    weight = np.zeros((blocks, BLOCK), dtype=np.float32)
     terms = np.empty((blocks, BLOCK), dtype=np.float32)
     sums = np.empty(blocks, dtype=np.float32)
+    flat = own.reshape(-1)
     small = np.float32(beta)
-    _sweep(tokens, starts, counts, sizes, width, alpha, small, stream, held, own, inverse, terms, sums, z)
+    _sweep(
+        documents, starts, before, before_starts, flat, own, sizes, width, alpha, small, stream, row, inverse, weight,
+        terms, sums, z,
+    )  # fmt: skip
+
+
+@kernel
+def count_documents(documents, z, out):  # type: ignore[no-untyped-def]
+    """IN/OUT out (D, blocks, BLOCK): one more for the document and the topic of every token."""
+    for i in range(z.size):
+        out[documents[i], z[i] // BLOCK, z[i] % BLOCK] += 1

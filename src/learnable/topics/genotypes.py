@@ -22,14 +22,17 @@ Ints = NDArray[np.integer[Any]]
 
 #: Of each two bits of PLINK's files: copies of the second allele; −1 for a missing genotype.
 _PLINK_DOSAGE = np.array([0, -1, 1, 2], dtype=np.int8)
+#: Loci, or individuals, of a packed table that are unpacked at once.
+_AT_ONCE = 1024
+_ROWS_AT_ONCE = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Genotypes:
     """A table of genotypes.
 
-    Memory: one byte per copy (two beyond 127 alleles of a locus); a .bed file stays on disk, where it takes a
-    quarter of a byte per genotype, and is read by blocks of loci, until `alleles` is asked for.
+    Memory: a quarter of a byte per genotype with two copies of at most two alleles, else one byte per copy (two beyond
+    127 alleles of a locus). A .bed file stays on disk and is read by blocks of loci, until `alleles` is asked for.
 
     Attributes
     ----------
@@ -42,7 +45,8 @@ class Genotypes:
     allele_names : tuple of tuple of str or None
         Names of the alleles of each locus.
     packed : array of shape (n_loci, ⌈n_individuals / 4⌉) or None
-        Two bits per genotype as in PLINK's .bed files, where every locus has two alleles and two copies.
+        Two bits per genotype as in PLINK's .bed files, where no locus has more than two alleles, all have two copies,
+        and none of them is known alone.
 
     Examples
     --------
@@ -140,10 +144,13 @@ class Genotypes:
         """Allele numbers within their loci, (n_individuals, n_loci, ploidy); −1 where missing."""
         if self._alleles is not None:
             return self._alleles
-        dosage = self.dosage
-        found = (np.arange(2) >= 2 - dosage[..., None]).astype(np.int8)
-        found[dosage < 0] = -1
-        return found
+        return as_copies(self.dosage)
+
+    def alleles_of(self, loci: slice) -> Ints:
+        """Return the allele numbers of some loci; of a packed table only these are unpacked."""
+        if self._alleles is not None or "alleles" in self.__dict__:
+            return self.alleles[:, loci]
+        return as_copies(unpack(self.packed[loci], self.n_individuals).T)  # type: ignore[index]
 
     @cached_property
     def dosage(self) -> NDArray[np.int8]:
@@ -155,6 +162,13 @@ class Genotypes:
         alleles = self.alleles
         return np.where((alleles < 0).any(axis=2), -1, alleles.sum(axis=2)).astype(np.int8)
 
+    def _dosage_of(self, first: int, last: int) -> NDArray[np.int8]:
+        """Return copies of the second allele of some individuals; `first` is a multiple of four."""
+        if self.packed is None or "dosage" in self.__dict__:
+            return self.dosage[first:last]
+        last = min(last, self.n_individuals)
+        return unpack(self.packed[:, first // 4 : (last + 3) // 4], last - first).T
+
     @property
     def is_biallelic(self) -> bool:
         """Whether no locus has more than two alleles."""
@@ -163,9 +177,12 @@ class Genotypes:
     @cached_property
     def n_typed(self) -> NDArray[np.int64]:
         """Copies that are known of each individual."""
-        if self._alleles is None:
-            return 2 * (self.dosage >= 0).sum(axis=1, dtype=np.int64)
-        return (self._alleles >= 0).sum(axis=(1, 2), dtype=np.int64)
+        if self.packed is not None:
+            found = np.zeros(self.n_individuals, dtype=np.int64)
+            for first in range(0, self.n_loci, _AT_ONCE):
+                found += (unpack(self.packed[first : first + _AT_ONCE], self.n_individuals) >= 0).sum(axis=0)
+            return 2 * found
+        return (self.alleles >= 0).sum(axis=(1, 2), dtype=np.int64)
 
     def corpus(self) -> Corpus:
         """Return the known copies as tokens: words are alleles, documents individuals; 4 bytes per copy."""
@@ -183,7 +200,8 @@ class Genotypes:
             out = np.empty((n, 2 * len(sizes)), dtype=np.int16)
             out[:, 1::2] = np.maximum(dosage, 0)
             out[:, 0::2] = np.where(dosage < 0, 0, 2 - dosage)
-            return out
+            one = np.flatnonzero(sizes == 1)
+            return np.delete(out, 2 * one + 1, axis=1) if len(one) else out
         alleles = self.alleles[:, loci]
         first = np.r_[0, np.cumsum(sizes)[:-1]]
         width = int(sizes.sum())
@@ -217,7 +235,8 @@ class Genotypes:
         found.update(np.asarray([self.n_individuals, self.n_loci, self.ploidy], dtype=np.int64).tobytes())
         found.update(self.n_alleles.astype(np.int64).tobytes())
         if self.ploidy == 2 and self.is_biallelic and not self._has_half_genotypes:
-            found.update(np.ascontiguousarray(self.dosage).tobytes())
+            for first in range(0, self.n_individuals, _ROWS_AT_ONCE):
+                found.update(np.ascontiguousarray(self._dosage_of(first, first + _ROWS_AT_ONCE)).tobytes())
         else:
             found.update(np.sort(self.alleles.astype(np.int16), axis=2).tobytes())
         return found.hexdigest()
@@ -235,6 +254,13 @@ class Genotypes:
             f"Genotypes({self.n_individuals} individuals × {self.n_loci} loci × {self.ploidy} copies, "
             f"{int(self.starts[-1])} alleles, {100 * (1 - known):.2g} % missing)"
         )
+
+
+def as_copies(dosage: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return both copies, (n, loci, 2), of copies of the second allele; −1 where they are missing."""
+    found = (np.arange(2) >= 2 - dosage[..., None]).astype(np.int8)
+    found[dosage < 0] = -1
+    return found
 
 
 def unpack(packed: NDArray[np.uint8], n: int) -> NDArray[np.int8]:

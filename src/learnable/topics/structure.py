@@ -262,6 +262,8 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
             likelihood = Likelihood(genotypes, run.n_jobs)
             starts = [spectral_start(genotypes, K, rng)]
             starts += [rng.dirichlet(np.ones(K), size=genotypes.n_individuals) for _ in range(self.n_init - 1)]
+            for start in starts:
+                start[genotypes.n_typed == 0] = 1.0 / K  # nothing moves them from there
             climb = partial(maximise, likelihood, tol=self.tol, progress=run.progress)
             pairs = [(Q, start_frequencies(genotypes, Q)) for Q in (starts if K > 1 else starts[:1])]
             if len(pairs) > 1:

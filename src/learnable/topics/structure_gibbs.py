@@ -7,6 +7,7 @@ population: p_kl ~ Dirichlet(p_Al (1 − F_k)/F_k). Where individuals were sampl
 
 A step draws P given z, α given z with Q integrated out, Q given α and z, and z given P and Q; individuals are
 independent in the last two. It is the topic model's plain sampler with alleles as words that sum to one in each locus.
+Of z only counts enter the next step, so they are what a chain holds (`copies`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..sampling.metropolis import step_words
 from ..sampling.states import Rng, Sampler, Variable
 from . import _kernels as kernels
 from . import dirichlet
+from .copies import Drawn, copies_of
 from .genotypes import Genotypes
 from .places import PlacePrior, draw_proportions
 from .places import draw as draw_places
@@ -30,8 +32,8 @@ from .sampler import cut_documents, even_cuts
 
 Array = NDArray[np.float64]
 
-#: Copies from which a sweep is worth more than one thread.
-_LEAST_COPIES = 40_000
+#: Numbers of P, or copies without admixture, from which drawing them is worth more than one thread.
+_LEAST_DRAWN = 40_000
 #: Prior of F: a gamma density with mean 0.01 and standard deviation 0.05, as in STRUCTURE.
 _F_SHAPE = (0.01 / 0.05) ** 2
 _F_SCALE = 0.05**2 / 0.01
@@ -40,7 +42,8 @@ _F_SCALE = 0.05**2 / 0.01
 class PopulationState(NamedTuple):
     """Where a chain stands."""
 
-    z: NDArray[np.int32]  #: population of each copy, or of each individual without admixture
+    own: NDArray[np.int32]  #: (n, K), copies that each individual has from each population
+    copies: NDArray[np.int32]  #: (n_alleles in all, K), copies of each allele from each population
     alpha: Array  #: one number
     Q: Array  #: (n, K); without admixture p(z_i | P)
     P: Array  #: (n_alleles in all, K)
@@ -54,7 +57,8 @@ class PopulationState(NamedTuple):
 class PopulationSampler(Sampler):
     """The pair `init`, `step` for genotypes; draws hold the log-likelihood, α and the populations' sizes, sorted.
 
-    Memory: 8 bytes per copy and chain, 8K per individual and per allele.
+    Memory: one byte per copy (12 with more than two alleles at a locus, or without admixture), 24K per individual and
+    per allele of each chain.
 
     Examples
     --------
@@ -84,7 +88,6 @@ class PopulationSampler(Sampler):
     ) -> None:
         self.genotypes = genotypes
         self.places = places
-        self.corpus = genotypes.corpus()
         self.K = int(n_populations)
         self.admixture = admixture
         self.learns_alpha = admixture and alpha is None and self.K > 1
@@ -94,8 +97,15 @@ class PopulationSampler(Sampler):
         self.n_warmup = int(n_warmup)
         self.groups = genotypes.starts
         self.sizes = genotypes.n_alleles
-        self.lengths = np.diff(self.corpus.starts)
-        self.threads = threads if len(self.corpus.words) >= _LEAST_COPIES else 1
+        self._all_two = bool((self.sizes == 2).all())
+        self.lengths = genotypes.n_typed
+        self.n_words = int(genotypes.starts[-1])
+        self.threads = threads
+        if admixture:
+            self.copies = copies_of(genotypes, threads)
+        else:
+            self.corpus = genotypes.corpus()
+            self._cuts = cut_documents(self.corpus.starts)
         self.variables = (Variable("log_likelihood"), Variable("sizes", (self.K,)))
         if self.learns_alpha:
             self.variables = (*self.variables, Variable("alpha"))
@@ -103,35 +113,35 @@ class PopulationSampler(Sampler):
             self.variables = (*self.variables, Variable("F", (self.K,)))
         if places is not None:
             self.variables = (*self.variables, Variable("strength"))
-        self._cuts = cut_documents(self.corpus.starts)
-        self._rows = np.repeat(np.arange(genotypes.n_individuals), self.lengths)
 
     # ---- the pair ----
 
     def init(self, x: Any, rng: Rng) -> PopulationState:
         """Return populations at random, or drawn from the proportions given."""
         n = self.genotypes.n_individuals
-        V = self.corpus.n_words
-        if x is not None:
-            chances = np.asarray(x, dtype=np.float64)[self._rows if self.admixture else slice(None)]
-            z = (chances.cumsum(axis=1) < rng.random((len(chances), 1))).sum(axis=1)
-            z = np.minimum(z, self.K - 1).astype(np.int32)
-        else:
-            z = rng.integers(0, self.K, size=len(self.corpus.words) if self.admixture else n, dtype=np.int32)
-        alpha = np.array([self.alpha])
+        V = self.n_words
+        P = np.ones((V, self.K))
         Q = np.full((n, self.K), 1.0 / self.K)
-        start = np.asarray(np.bincount(self.corpus.words, minlength=V) + 1.0, dtype=np.float64)[:, None]
+        chances = Q if x is None else np.asarray(x, dtype=np.float64)
+        if self.admixture:
+            own, copies, _ = self.copies.sweep(P, chances, step_words(rng, 1)[0])  # P says nothing
+        else:
+            z = (chances.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+            own, copies = self._counts_of(np.minimum(z, self.K - 1).astype(np.int32))
+        alpha = np.array([self.alpha])
+        start = copies.sum(axis=1, dtype=np.float64)[:, None] + 1.0
         ancestral = self._within_loci(start)[:, 0] if self.correlated else np.zeros(0)
         F = np.full(self.K, 0.05) if self.correlated else np.zeros(0)
         n_places = 0 if self.places is None else int(self.places.max()) + 1
         prior = start_places(n_places, self.K, self.alpha)
         strength = np.array([prior.strength])
-        return PopulationState(z, alpha, Q, np.full((V, self.K), 1.0), np.zeros(1), ancestral, F, prior.local, strength)
+        return PopulationState(own, copies, alpha, Q, P, np.zeros(1), ancestral, F, prior.local, strength)
 
     def template(self) -> PopulationState:
         """Return a state of the right form."""
         return PopulationState(
-            np.zeros(0, dtype=np.int32),
+            np.zeros((0, 0), dtype=np.int32),
+            np.zeros((0, 0), dtype=np.int32),
             np.zeros(1),
             np.zeros((0, 0)),
             np.zeros((0, 0)),
@@ -145,40 +155,30 @@ class PopulationSampler(Sampler):
     def step(self, state: PopulationState, rng: Rng) -> tuple[PopulationState, tuple[float, ...]]:
         """Draw P, α, Q and z in turn."""
         words = step_words(rng, 3)
-        tokens, starts, V = self.corpus
         n = self.genotypes.n_individuals
-        z = state.z.copy()
-        of_copies = z if self.admixture else np.repeat(z, self.lengths)
-        counts = np.empty((V, self.K), dtype=np.int32)
-        kernels.count_words(tokens, of_copies, counts)
         ancestral = state.ancestral
         F = state.F
         if self.correlated:
-            ancestral, F = self._learn_ancestors(counts, ancestral, F, rng)
-        P = self._draw_frequencies(counts, ancestral, F, words[0])
+            ancestral, F = self._learn_ancestors(state.copies, ancestral, F, rng)
+        P = self._draw_frequencies(state.copies, ancestral, F, words[0])
         alpha = float(state.alpha[0])
         by_place = PlacePrior(state.local, alpha, float(state.strength[0]))
-        level = np.empty(n)
         if not self.admixture:
             Q = np.empty((n, self.K))
-            logs = np.log(P)
-            prior = np.full(self.K, -np.log(self.K))
-            self._shared(lambda a, b: kernels.sweep_whole(tokens, starts, a, b, logs, prior, words[2], z, Q, level))
+            own, copies, level = self._sweep_whole(P, words[2], Q)
         else:
-            own = np.empty((n, self.K), dtype=np.int32)
-            kernels.count_topics(starts, z, own)
             if self.places is not None:
-                by_place = draw_places(by_place, own, self.places, rng, learns_alpha=self.learns_alpha)
+                by_place = draw_places(by_place, state.own, self.places, rng, learns_alpha=self.learns_alpha)
                 alpha = by_place.alpha
-                Q = draw_proportions(by_place, own, self.places, rng)
+                Q = draw_proportions(by_place, state.own, self.places, rng)
             else:
                 if self.learns_alpha:
-                    alpha = dirichlet.draw_symmetric(own, self.lengths, self.K, alpha, rng)
+                    alpha = dirichlet.draw_symmetric(state.own, self.lengths, self.K, alpha, rng)
                 Q = np.empty((n, self.K))
-                kernels.draw_proportions(own, np.full(self.K, alpha), words[1], 0, n, Q)
-            self._shared(lambda a, b: kernels.sweep_plain(tokens, starts, a, b, Q, P, words[2], z, level))
+                kernels.draw_proportions(state.own, np.full(self.K, alpha), words[1], 0, n, Q)
+            own, copies, level = self.copies.sweep(P, Q, words[2])
         learned = by_place.local, np.array([by_place.strength])
-        return PopulationState(z, np.array([alpha]), Q, P, np.array([level.sum()]), ancestral, F, *learned), ()
+        return PopulationState(own, copies, np.array([alpha]), Q, P, np.array([level]), ancestral, F, *learned), ()
 
     def draw(self, state: PopulationState) -> Array:
         """Return the log-likelihood, the sizes of the populations, largest first, and what is learned."""
@@ -190,29 +190,52 @@ class PopulationSampler(Sampler):
 
     # ---- parts of a step ----
 
-    def _shared(self, work: Any) -> None:
+    def _sweep_whole(self, P: Array, words: NDArray[np.uint64], Q: Array) -> Drawn:
+        """Draw one population for all copies of each individual. OUT Q: the chances."""
+        tokens, starts, _ = self.corpus
+        n = len(Q)
+        logs = np.log(P)
+        prior = np.full(self.K, -np.log(self.K))
+        z = np.empty(n, dtype=np.int32)
+        level = np.empty(n)
         cuts = self._cuts
-        if self.threads == 1:
-            work(0, int(cuts[-1]))
+
+        def task(t: int) -> None:
+            kernels.sweep_whole(tokens, starts, int(cuts[t]), int(cuts[t + 1]), logs, prior, words, z, Q, level)
+
+        if self.threads == 1 or len(tokens) < _LEAST_DRAWN:
+            kernels.sweep_whole(tokens, starts, 0, n, logs, prior, words, z, Q, level)
         else:
-            run_tasks(lambda t: work(int(cuts[t]), int(cuts[t + 1])), len(cuts) - 1, self.threads)
+            run_tasks(task, len(cuts) - 1, self.threads)
+        return Drawn(*self._counts_of(z), float(level.sum()))
+
+    def _counts_of(self, z: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the counts of copies by individual and by allele where an individual has one population."""
+        own = np.zeros((len(z), self.K), dtype=np.int32)
+        own[np.arange(len(z)), z] = self.lengths
+        copies = np.empty((self.n_words, self.K), dtype=np.int32)
+        kernels.count_words(self.corpus.words, np.repeat(z, self.lengths), copies)
+        return own, copies
 
     def _within_loci(self, gammas: Array) -> Array:
+        if self._all_two:
+            pairs = gammas.reshape(len(self.sizes), 2, -1)
+            return np.asarray(pairs / pairs.sum(axis=1, keepdims=True)).reshape(gammas.shape)
         total = np.add.reduceat(gammas, self.groups[:-1], axis=0)
         return np.asarray(gammas / np.repeat(total, self.sizes, axis=0))
 
     def _draw_frequencies(
         self, counts: NDArray[np.int32], ancestral: Array, F: Array, words: NDArray[np.uint64]
     ) -> Array:
-        V = self.corpus.n_words
+        V = self.n_words
         prior = np.full((1, 1), self.lam)
         if self.correlated:
             prior = ancestral[:, None] * ((1.0 - F) / F)
         P = np.empty((V, self.K))
-        cuts = even_cuts(V)
-        if self.threads == 1:
+        if self.threads == 1 or P.size < _LEAST_DRAWN:
             kernels.draw_gammas(counts, prior, words, 0, V, P)
         else:
+            cuts = even_cuts(V)
             run_tasks(
                 lambda t: kernels.draw_gammas(counts, prior, words, int(cuts[t]), int(cuts[t + 1]), P),
                 len(cuts) - 1,

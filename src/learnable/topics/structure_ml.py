@@ -59,8 +59,9 @@ class Likelihood:
         self.n = genotypes.n_individuals
         self.starts = genotypes.starts
         self.threads = resolve_n_jobs(n_jobs)
-        two = bool((genotypes.n_alleles == 2).all()) and genotypes.ploidy == 2 and not genotypes._has_half_genotypes
+        two = genotypes.is_biallelic and genotypes.ploidy == 2 and not genotypes._has_half_genotypes
         self.two = two
+        self.with_second = np.flatnonzero(genotypes.n_alleles == 2)
         if two:
             packed = genotypes.packed
             self.packed = pack(np.ascontiguousarray(genotypes.dosage.T)) if packed is None else packed
@@ -76,14 +77,19 @@ class Likelihood:
         """Return frequencies of all alleles from those that the search moves."""
         if not self.two:
             return P
-        whole = np.empty((2 * len(P), P.shape[1]))
-        whole[0::2] = 1.0 - P
-        whole[1::2] = P
+        whole = np.ones((int(self.starts[-1]), P.shape[1]))
+        first = self.starts[self.with_second]
+        whole[first] = 1.0 - P[self.with_second]
+        whole[first + 1] = P[self.with_second]
         return whole
 
     def moved(self, P: Array) -> Array:
         """Return the frequencies that the search moves: those of the second alleles where there are two."""
-        return np.ascontiguousarray(P[1::2]) if self.two else P
+        if not self.two:
+            return P
+        found = np.full((len(self.starts) - 1, P.shape[1]), LEAST)  # a locus with one allele has no second
+        found[self.with_second] = P[self.starts[self.with_second] + 1]
+        return found
 
     def by_row(self, Q: Array, P: Array) -> Array:
         """Return the log-likelihood of each individual."""
