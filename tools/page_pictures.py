@@ -2,10 +2,10 @@
 
     python -m tools.page_pictures FOLDER [--seconds 60] [--chromium PATH]
 
-It starts `learnable page`, compares models on the built-in tumours, asks for clusters, sequences, a picture of the rows,
-topics and populations, and visits every view. FOLDER/all has each picture by itself, to be looked at; wide-light.png,
-wide-dark.png, narrow-light.png and narrow-dark.png in FOLDER show them together. What does not fit into the width of a
-view is printed, and the exit code is 1.
+It starts `learnable page`, compares models on the built-in tumours, asks for clusters, sequences, a picture of the
+rows, topics and populations, and visits every view. FOLDER/all has each picture by itself, to be looked at;
+wide-light.png, wide-dark.png, narrow-light.png and narrow-dark.png in FOLDER show them together. What does not fit into
+the width of a view is printed, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ OTHERS = {
     "structure": ("structure", "herd.str", {"populations": "2"}),
 }
 WORDS = (
-    "rain cloud storm wind sun snow".split(),
-    "flour oven butter bread sugar cake".split(),
-    "goal match team ball coach league".split(),
+    ["rain", "cloud", "storm", "wind", "sun", "snow"],
+    ["flour", "oven", "butter", "bread", "sugar", "cake"],
+    ["goal", "match", "team", "ball", "coach", "league"],
 )
 
 
