@@ -94,18 +94,34 @@ stress = ((distances - D) ** 2).sum() / 2.0
 print(f"stress of classical scaling {stress:.4g}, by majorisation {roads.stress_:.4g}; ordinal: {order.stress_:.3f}")
 
 
+def heights_apart(words, x, y, letter=5.6, line=11.0):
+    """Return heights near y at which words centred at x do not cover each other, from the top down."""
+    found = {}
+    for k in np.argsort(y, kind="stable"):
+        wide = [j for j in found if abs(x[k] - x[j]) < letter * (len(words[k]) + len(words[j])) / 2]
+        height = y[k]
+        for j in sorted(wide, key=found.get):
+            if abs(height - found[j]) < line:
+                height = found[j] + line
+        found[k] = height
+    return [found[k] for k in range(len(words))]
+
+
 def city_map(title, place, unit):
-    """Draw names where the cities are, west at the left and north on top."""
+    """Draw cities as dots with their names, west at the left and north on top."""
     if path.is_file():
         west, north = cities.index("Lisbon"), cities.index("Stockholm")
         place = place * np.where([place[west, 0] > 0, place[north, 1] < 0], -1.0, 1.0)
     frame = Frame.around(extent(place[:, 0], pad=0.12), extent(place[:, 1]), width=460.0, height=420.0)
     style = {"font_size": 10, "text_anchor": "middle", "fill": "currentColor"}
-    words = [
-        tag("text", city, x=float(frame.x(a)), y=float(frame.y(b)), **style)
-        for city, (a, b) in zip(cities, place, strict=True)
-    ]
-    return frame.draw(title, *words, x_label=unit, y_label=unit)
+    x = [float(frame.x(a)) for a in place[:, 0]]
+    y = [float(frame.y(b)) for b in place[:, 1]]
+    heights = heights_apart(cities, x, [b - 5.0 for b in y])
+    dots = "".join(f"M{a:.1f} {b:.1f}h0" for a, b in zip(x, y, strict=True))
+    drawn = [tag("path", d=dots, fill="none", stroke="#21918c", stroke_width=4.0, stroke_linecap="round")]
+    for city, a, height in zip(cities, x, heights, strict=True):
+        drawn.append(tag("text", city, x=a, y=height, **style))
+    return frame.draw(title, *drawn, x_label=unit, y_label=unit)
 
 
 figures["eurodist"] = side_by_side(

@@ -72,6 +72,14 @@ def test_entries_with_several_names_and_without_a_type_are_kept():
     ]
 
 
+def test_sentences_after_the_entries_are_no_entries():
+    text = "a : int\n    One.\n\nThe others are those of `Ridge`\nand of every model."
+    assert ds.listed(text).endswith(
+        "<p>One.</p></dd></dl><p>The others are those of <code>Ridge</code> and of every model.</p>"
+    )
+    assert ds.listed("EigenPairs") == '<dl class="entries"><dt><code>EigenPairs</code></dt><dd></dd></dl>'
+
+
 DRAWN = ["Ridge", "Lasso", "GaussianNB", "KMeans", "PCA", "PoissonHMM", "PolynomialFeatures", "ID3Classifier"]
 
 

@@ -62,36 +62,14 @@ WHOLE_PACKAGE = {
     "test_families.py",
 }
 MAX_LINES = 600
-PAGES = (
-    "README.md",
-    "docs/index.md",
-    "docs/certificates.md",
-    "docs/model_files.md",
-    "docs/guide/boosting.md",
-    "docs/guide/bandits.md",
-    "docs/guide/comforts.md",
-    "docs/guide/data.md",
-    "docs/guide/decisions.md",
-    "docs/guide/deep_rl.md",
-    "docs/guide/ensembles.md",
-    "docs/guide/evaluation.md",
-    "docs/guide/generative.md",
-    "docs/guide/inference.md",
-    "docs/guide/kernels.md",
-    "docs/guide/laboratory.md",
-    "docs/guide/linear.md",
-    "docs/guide/neighbors.md",
-    "docs/guide/optimisation.md",
-    "docs/guide/regularised_risks.md",
-    "docs/guide/theory.md",
-    "docs/guide/sampling.md",
-    "docs/guide/trees.md",
-    "docs/guide/variables.md",
-    "docs/start/from_others.md",
-    "docs/start/from_scikit_learn.md",
-    "docs/start/production.md",
-    "docs/start/start_here.md",
-    "docs/start/which_model.md",
+#: Pages with Python of which other tests run every line: what it prints, and what the model it builds can do.
+TESTED_ELSEWHERE = {"docs/start/notebook_tour.md"}
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGES = sorted(
+    name
+    for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
+    if (name := path.relative_to(ROOT).as_posix()) not in TESTED_ELSEWHERE
+    and PYTHON.search(path.read_text(encoding="utf-8"))
 )
 
 
@@ -165,10 +143,8 @@ SLOW_PAGES = {"docs/guide/sampling.md"}
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    assert blocks
     namespace = {"__name__": "page"}
-    for number, block in enumerate(blocks):
+    for number, block in enumerate(PYTHON.findall(text)):
         exec(compile(block, f"{page}, block {number}", "exec"), namespace)
 
 

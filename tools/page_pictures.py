@@ -2,9 +2,10 @@
 
     python -m tools.page_pictures FOLDER [--seconds 60] [--chromium PATH]
 
-It starts `learnable page`, compares models on the built-in tumours, and visits every view. FOLDER/all has each picture
-by itself, to be looked at; FOLDER/wide-dark.png, narrow-light.png and narrow-dark.png show them together. What does not
-fit into the width of a view is printed, and the exit code is 1.
+It starts `learnable page`, compares models on the built-in tumours, asks for clusters, sequences, a picture of the
+rows, topics and populations, and visits every view. FOLDER/all has each picture by itself, to be looked at;
+wide-light.png, wide-dark.png, narrow-light.png and narrow-dark.png in FOLDER show them together. What does not fit into
+the width of a view is printed, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from playwright.sync_api import sync_playwright
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu"]
@@ -56,11 +58,11 @@ def prepare(page: Any, seconds: float) -> dict[str, str]:
     page.wait_for_selector("text=The race is over.", timeout=patience)
     page.wait_for_selector(".board th.who a", timeout=patience)
     other = page.locator(".board th.who a").nth(1).get_attribute("href")
-    page.goto(f"{page.url.partition('#')[0]}#/ask/{number}?kind=cluster")
-    page.locator("select", has=page.locator("option[value=kmeans]")).select_option("kmeans")
-    page.get_by_role("button", name="Start", exact=True).click()
-    page.wait_for_selector("iframe", timeout=patience)
-    clusters = page.url.partition("#")[2]
+    results = {"clusters": answer(page, number, "cluster", {"model": "kmeans"}, patience)}
+    settings = {"model": "isomap", "colour": "diagnosis"}
+    results["picture"] = answer(page, number, "embed", settings, patience)
+    for name, (kind, file, settings) in OTHERS.items():
+        results[name] = answer(page, give(page, file, drawn_table(file)), kind, settings, patience)
     return {
         "tables": "/tables",
         "table": table,
@@ -70,9 +72,58 @@ def prepare(page: Any, seconds: float) -> dict[str, str]:
         "predict": f"/predict/{run}",
         "keep": f"/keep/{run}",
         "ask": f"/ask/{number}?kind=cluster",
-        "clusters": clusters,
+        **results,
         "lab": "/lab",
+        "scene": "/lab/em",
     }
+
+
+def answer(page: Any, table: str, kind: str, settings: dict[str, Any], patience: float) -> str:
+    """Run another command on a table; return the address of what it found."""
+    run = page.evaluate(START, {"kind": kind, "table": table, "settings": settings})
+    page.goto(f"{page.url.partition('#')[0]}#/result/{run}")
+    page.wait_for_selector("iframe", timeout=patience)
+    return f"/result/{run}"
+
+
+def give(page: Any, name: str, content: bytes) -> str:
+    """Give the page a file; return the id of the table."""
+    page.goto(f"{page.url.partition('#')[0]}#/tables")
+    page.wait_for_selector("#file", state="attached")
+    page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": content})
+    page.wait_for_selector("text=More to ask")
+    return re.split("[/?]", page.url.partition("#")[2])[2]
+
+
+#: What else a table can be asked: the command, the file that is drawn for it, its settings.
+OTHERS = {
+    "sequences": ("hmm", "waves.csv", {"states": 2}),
+    "topics": ("topics", "notes.csv", {"text": "note", "topics": "3", "sweeps": 100}),
+    "structure": ("structure", "herd.str", {"populations": "2"}),
+}
+WORDS = (
+    ["rain", "cloud", "storm", "wind", "sun", "snow"],
+    ["flour", "oven", "butter", "bread", "sugar", "cake"],
+    ["goal", "match", "team", "ball", "coach", "league"],
+)
+
+
+def drawn_table(name: str) -> bytes:
+    """Return a table with something to find in it: two states, three topics, or two populations."""
+    rng = np.random.default_rng(0)
+    if name == "waves.csv":
+        state = (np.arange(300) // 50) % 2
+        lines = [f"{value:.3f}" for value in rng.normal(3.0 * state, 1.0)]
+        return "\n".join(["level", *lines, ""]).encode()
+    if name == "notes.csv":
+        lines = [" ".join(rng.choice(WORDS[k % 3], 14)) for k in range(150)]
+        return "\n".join(["note", *lines, ""]).encode()
+    shares = rng.uniform(0.1, 0.9, (2, 40))
+    rows = []
+    for k in range(60):
+        copies = 1 + (rng.random((2, 40)) < shares[k % 2])
+        rows += [" ".join([f"animal{k}", str(k % 2 + 1), *map(str, copy)]) for copy in copies]
+    return "\n".join([*rows, ""]).encode()
 
 
 def settle(page: Any, name: str) -> None:

@@ -42,5 +42,10 @@ def _card(scene: Any, place: str) -> str:
     hidden = picture.replace('role="img"', 'aria-hidden="true"', 1)  # the title says it
     return (
         f'<a class="scene" href="{escape(address)}">{hidden}'
-        f"<strong>{escape(scene.title)}</strong><span>{escape(scene.about())}</span></a>"
+        f"<strong>{escape(scene.title)}</strong><span>{_with_code(scene.about())}</span></a>"
     )
+
+
+def _with_code(text: str) -> str:
+    """Return text as markup, what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,8 +1,11 @@
 """What becomes of errors, and that help is complete and quick to load."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
@@ -10,6 +13,7 @@ import typer
 from learnable.cli import compare, fit, models, options, predict, verify, warmup
 from learnable.cli.app import app
 
+ROOT = Path(__file__).parents[2]
 COMMANDS = {"compare": compare, "fit": fit, "predict": predict, "verify": verify, "models": models, "warmup": warmup}
 
 
@@ -37,6 +41,25 @@ def test_help_is_on_standard_output_however_it_is_asked_for(module, arguments):
     done = subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout.startswith("Usage: learnable") and len(done.stdout.splitlines()) > 20
+
+
+def commands_of_pages():
+    """Return every command of the tool that the documentation shows, with its page."""
+    return [
+        (path.relative_to(ROOT).as_posix(), line)
+        for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+        for line in re.findall(r"^\$ (learnable .*?)\s*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+
+def test_every_command_that_a_page_shows_is_one_of_the_tool():
+    shown = commands_of_pages()
+    assert len(shown) > 15
+    tool = typer.main.get_command(app)
+    for page, line in shown:
+        _, name, *words = shlex.split(line, comments=True)
+        assert name in tool.commands, f"{page}: {line}"
+        tool.commands[name].make_context(name, words)  # raises what the tool would answer
 
 
 def test_help_loads_nothing_heavy():

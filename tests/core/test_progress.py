@@ -293,6 +293,18 @@ def test_time_left_by_a_known_number_of_steps():
     assert "step 25 of 100, residual 0.7, 10.0 s, about 25.0 s left" in line.text(10.0)
 
 
+def test_a_narrow_terminal_loses_whole_parts_and_no_half_words():
+    line = line_of(total=100.0)
+    line.step(1, 0.9)
+    line.begun = (2.0, 1)
+    line.step(25, 0.7)
+    name = type(line.estimator).__name__
+    whole = line.text(10.0)
+    shown = [line.text(10.0, room) for room in range(len(whole), len(name) + 34, -1)]
+    ends = ("10.0 s, about 25.0 s left", "residual 0.7, about 25.0 s left", "step 25 of 100, about 25.0 s left")
+    assert shown[0] == whole and all(text.endswith(ends) for text in shown) and len(set(shown)) == 4
+
+
 def test_time_left_by_the_rate_at_which_the_number_falls():
     line = line_of(goal=1e-6)
     line.step(1, 1.0)

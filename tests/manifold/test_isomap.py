@@ -97,6 +97,13 @@ def test_new_rows_are_placed_and_old_ones_where_they_are():
     np.testing.assert_allclose(model.transform(new[4:5]), placed[4:5], atol=1e-9)
 
 
+def test_a_far_row_leaves_the_others_where_they_are():
+    far = np.vstack([X, np.full((1, 3), 1e6)])
+    model = Isomap(n_neighbors=5).fit(far)
+    assert bool(verify(model, far))
+    np.testing.assert_allclose(model.transform(far), model.embedding_, atol=1e-3)
+
+
 def test_landmarks_are_nearly_all_rows():
     Z = roll(600)[0]
     full, some = Isomap(n_neighbors=8).fit(Z), Isomap(n_neighbors=8, n_landmarks=120).fit(Z)

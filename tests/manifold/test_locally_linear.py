@@ -105,3 +105,23 @@ def test_every_method_is_verified_and_a_changed_coordinate_is_not(method):
     assert verify(model, ROLL)
     model.embedding_ = model.embedding_ * 1.001
     assert not verify(model, ROLL)
+
+
+def copies_and_a_far_row():
+    rows = np.random.default_rng(3).normal(size=(60, 4))
+    copies = rows.copy()
+    copies[:40] = copies[0]
+    return {
+        "copies": copies,
+        "equal": np.full((30, 4), 0.1),
+        "far": np.vstack([rows, np.full((1, 4), 1e6)]),
+    }
+
+
+@pytest.mark.parametrize("method", ["standard", "modified", "ltsa", "hessian"])
+@pytest.mark.parametrize("name", ["copies", "equal", "far"])
+def test_what_rounding_would_decide_is_decided_by_a_rule(method, name):
+    """Directions without length and sums that are zero: the checker, which computes them otherwise, finds the same."""
+    rows = copies_and_a_far_row()[name]
+    model = LocallyLinearEmbedding(n_neighbors=8, method=method).fit(rows)
+    assert model.certificate_.holds and bool(verify(model, rows))

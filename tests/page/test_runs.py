@@ -137,6 +137,7 @@ def test_an_unfinished_run_of_an_earlier_server_keeps_what_it_told(tmp_path):
 
 def test_a_run_that_takes_too_long_is_ended_with_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "_GRACE", 0.0)
+    monkeypatch.setattr(runs, "_LAST", 0.0)
     page = Page(Store(tmp_path / "session", Limits(run=0.05)), DeskHere())
     client = enter(page)
     table = upload(client, b"x,y\n1,2\n")
@@ -144,6 +145,34 @@ def test_a_run_that_takes_too_long_is_ended_with_the_reason(tmp_path, monkeypatc
     over = wait_for(client, run, is_over)
     assert over["status"] == "failed" and "took longer than 0.05 s" in over["reason"]
     client.__exit__(None, None, None)
+
+
+SLOW = """
+import sys, time
+time.sleep(0.6)
+print('{"kind": "finish", "row": {"name": "Ridge"}}', flush=True)
+assert sys.stdin.readline() == "stop\\n"
+print('{"kind": "finish", "row": {"name": "Lasso"}}', flush=True)
+print('{"kind": "end", "status": "stopped", "reason": null}', flush=True)
+"""
+
+
+def test_a_comparison_on_a_busy_machine_is_asked_to_keep_what_is_finished(tmp_path, monkeypatch):
+    """It starts later than its limit, counted from its first word, and is not over in time: nothing is thrown away."""
+    monkeypatch.setattr(runs, "_GRACE", 0.0)
+
+    async def work():
+        run = Run(tmp_path, {"kind": "compare", "seconds": 1.0})
+        pipe = asyncio.subprocess.PIPE
+        run.process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", SLOW, stdin=pipe, stdout=pipe, start_new_session=True
+        )
+        await runs.Runs(Store(tmp_path / "session"))._watch(run)
+        return run
+
+    run = asyncio.run(work())
+    assert (run.status, run.reason) == ("stopped", None)
+    assert [event["row"]["name"] for event in run.events if event["kind"] == "finish"] == ["Ridge", "Lasso"]
 
 
 @pytest.mark.long

@@ -85,13 +85,27 @@ def prose(text: str, links: Mapping[str, str] | None = None) -> str:
     return "".join(parts)
 
 
+def remarks(text: str) -> tuple[str, str]:
+    r"""Return a section without the sentences that follow its entries, and these.
+
+    >>> remarks("a : int\n    One.\n\nThe others are as usual.")
+    ('a : int\n    One.', 'The others are as usual.')
+    """
+    blocks = re.split(r"\n[ \t]*\n", text.rstrip())
+    end = len(blocks)
+    while end > 1 and blocks[end - 1].endswith(".") and not re.search(r"^\s", blocks[end - 1], re.MULTILINE):
+        end -= 1
+    return "\n\n".join(blocks[:end]), "\n\n".join(blocks[end:])
+
+
 def listed(text: str, links: Mapping[str, str] | None = None) -> str:
-    """Return the entries of a section as a list of definitions."""
+    """Return the entries of a section as a list of definitions, and what is said after them."""
     rows = []
-    for names, kind, meaning in entries(text):
+    own, after = remarks(text)
+    for names, kind, meaning in entries(own):
         typed = f' <span class="kind">{inline(kind)}</span>' if kind else ""
         rows.append(f"<dt><code>{escape(names)}</code>{typed}</dt><dd>{prose(meaning, links)}</dd>")
-    return f'<dl class="entries">{"".join(rows)}</dl>'
+    return f'<dl class="entries">{"".join(rows)}</dl>{prose(after, links)}'
 
 
 def signature(function: Any, name: str) -> str:

@@ -158,17 +158,23 @@ class Line:
         """Time since the fit began."""
         return time.perf_counter() - self.started
 
-    def text(self, seconds: float) -> str:
-        """Return the line after so many seconds: at most 80 characters for most models."""
+    def text(self, seconds: float, room: int | None = None) -> str:
+        """Return the line after so many seconds; where there is little room, without what matters least."""
         name = type(self.estimator).__name__
         left = self.seconds_left(seconds)
-        parts = [_count(self.steps.unit, self.iteration, self.total)] if self.iteration else ["at work"]
-        if self.steps.measure and self.iteration and math.isfinite(self.value):
-            parts.append(f"{self.steps.measure} {self.value:.3g}")
-        parts.append(_duration(seconds))
-        if left is None:
-            return f"{name} {', '.join(parts)}"
-        return f"{name} {_bar(seconds / (seconds + left))} {', '.join(parts)}, about {_duration(left)} left"
+        step = _count(self.steps.unit, self.iteration, self.total) if self.iteration else "at work"
+        measured = self.steps.measure and self.iteration and math.isfinite(self.value)
+        value = f", {self.steps.measure} {self.value:.3g}" if measured else ""
+        spent = f", {_duration(seconds)}"
+        rest = "" if left is None else f", about {_duration(left)} left"
+        bar = "" if left is None else f"{_bar(seconds / (seconds + left))} "
+        lines = [
+            f"{name} {bar}{step}{value}{spent}{rest}",
+            f"{name} {step}{value}{spent}{rest}",
+            f"{name} {step}{value}{rest or spent}",
+            f"{name} {step}{rest or spent}",
+        ]
+        return next((line for line in lines if room is None or len(line) <= room), lines[-1][:room])
 
     def seconds_left(self, seconds: float) -> float | None:
         """Return how long the fit will go on at this pace, or None where that is not known."""
@@ -197,7 +203,7 @@ class Line:
     def draw(self) -> None:
         """Write the line over the last one."""
         room = None if self.in_notebook else shutil.get_terminal_size().columns - 1
-        text = self.text(self.seconds)[:room]
+        text = self.text(self.seconds, room)
         _write("\r" + text.ljust(self.width))
         self.width = len(text)
 

@@ -44,6 +44,10 @@ Array = NDArray[np.float64]
 
 #: Numbers of one batch of neighbourhoods: 32 MB.
 _BATCH = 2**22
+#: Sums of unit vectors below this are rounding: above it they have nine digits, which the modified method divides by.
+_NO_SUM = 1e-7
+#: Squares of singular values below this share of their sum are rounding.
+_NO_SQUARE = 1e-24
 #: Shift of the sparse factor as a share of the largest entry of M: below the eigenvalues wanted, which may be 1e-8.
 _SHIFT = 1e-10
 
@@ -170,8 +174,12 @@ class LocallyLinearEmbedding(Embedding):
         m, k = local.shape[:2]
         d = self.n_components
         centred = local - local.mean(axis=1, keepdims=True)
-        tangent = np.linalg.svd(centred, full_matrices=False)[0][:, :, :d]
+        vectors, roots, _ = np.linalg.svd(centred, full_matrices=False)
+        tangent = vectors[:, :, :d]
         if self.method == "ltsa":
+            # Equal rows have no tangent: directions without any length are rounding.
+            least = 16.0 * k * np.finfo(np.float64).eps * np.abs(local).max(axis=(1, 2))
+            tangent = tangent * (roots[:, None, :d] > least[:, None, None])
             basis = np.concatenate([np.full((m, k, 1), 1.0 / np.sqrt(k)), tangent], axis=2)
             return np.asarray(np.eye(k) - basis @ basis.transpose(0, 2, 1))
         i, j = np.triu_indices(d)
@@ -239,10 +247,12 @@ def modified_forms(X: Array, rows: Array, d: int, reg: float) -> Array:
     large = values[:, :d].sum(axis=1)
     share = float(np.median(np.where(large > 0, (total - large) / np.where(large > 0, large, 1.0), 0.0)))
     first = np.cumsum(values, axis=1)[:, :-1]
+    last = np.cumsum(values[:, ::-1], axis=1)[:, -2::-1]  # not total − first, which loses them beside a far row
     # How many of the last directions together have less than that share of the others; of equal rows, all but one.
     # A row whose share is the median itself is a tie, which rounding must not decide.
-    few = total[:, None] - first < (1.0 - 1e-9) * share * first
-    s = np.clip((few | (total[:, None] == 0)).sum(axis=1), max(1, k - X.shape[1]), k)
+    few = last < (1.0 - 1e-9) * share * first
+    none = last <= _NO_SQUARE * total[:, None]  # all directions without any variance, or none: rounding orders them
+    s = np.clip((few | none).sum(axis=1), max(1, k - X.shape[1]), k)
     directions *= np.arange(k) >= (k - s)[:, None, None]
     forms = np.empty((n, 1 + k, 1 + k))
     for part in _batches(n, (1 + k) ** 2):
@@ -250,7 +260,10 @@ def modified_forms(X: Array, rows: Array, d: int, reg: float) -> Array:
         w = weights[part]
         ones = P.sum(axis=2)
         count = s[part].astype(np.float64)
-        alpha = np.sqrt(np.maximum(ones.sum(axis=1), 0.0) / count)
+        # Of neighbours that are equal to each other, or far away together, the sums are zero but for rounding, and any
+        # reflection of the directions would do: their mean is taken, in which the directions do not mix with w.
+        length = np.sqrt((ones**2).sum(axis=1))
+        alpha = np.where(length > _NO_SUM * np.sqrt(k), length, 0.0) / np.sqrt(count)
         left = (1.0 - alpha)[:, None]
         scaled = np.where(alpha[:, None] > 0, ones / np.where(alpha > 0, alpha, 1.0)[:, None], 0.0)
         cross = (left * scaled)[:, :, None] * w[:, None, :]

@@ -191,6 +191,8 @@ def place_by_distances(square: Array, mean_square: Array, embedding: Array) -> A
     """Return ½Λ⁻¹Yᵀ(b̄ − δ²) for rows of squared distances δ² to points Y = √λ u; zero where λ is."""
     values = (embedding**2).sum(axis=0)
     directions = np.where(values > 0, embedding / np.where(values > 0, values, 1.0), 0.0)
+    # Eigenvectors of centred products sum to zero, but for rounding that far points would multiply by their squares.
+    directions = directions - directions.mean(axis=0)
     return np.asarray(0.5 * (mean_square - square) @ directions)
 
 

@@ -168,7 +168,7 @@ def isomap(model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Rech
         np.inf if flawed else 0.0,
     ]
     weights = np.where(values > 0, embedding[marks] / np.where(values > 0, values, 1.0), 0.0)
-    placed = 0.5 * (means - paths.T**2) @ weights
+    placed = 0.5 * (means - paths.T**2) @ (weights - weights.mean(axis=0))  # they sum to zero but for rounding
     facts.append(relative(embedding, placed, np.sqrt(size)))
     r = np.corrcoef(paths[some].ravel(), shown.ravel())[0, 1] if shown.any() else 1.0
     facts.append(relative(np.asarray(float(model.residual_variance_)), np.asarray(1.0 - r * r), 1.0))
@@ -444,16 +444,21 @@ def _several_mixtures(away: Array, share: float, reg: float) -> Array:
     squares = np.zeros(k)
     squares[: len(roots)] = roots**2
     s = max(1, k - width)
+    none = 1e-24 * squares.sum()
+    while s < k - 1 and squares[k - s - 1 :].sum() <= none:  # directions without variance go together
+        s += 1
     while s < k - 1 and squares[k - s - 1 :].sum() < (1.0 - 1e-9) * share * squares[: k - s - 1].sum():
         s += 1
-    if squares.sum() == 0:
-        s = max(s, k - 1)
     last = V[:, k - s :]
-    alpha = np.linalg.norm(last.sum(axis=0)) / np.sqrt(s)
-    h = alpha - last.sum(axis=0)
+    sums = last.sum(axis=0)
+    w = _mixture(away, reg)[:, None]
+    if np.linalg.norm(sums) <= 1e-7 * np.sqrt(k):  # any reflection does: the mean of two opposite ones needs no choice
+        return np.sqrt(0.5) * np.vstack([-np.ones(2 * s), np.hstack([w + last, w - last])])
+    alpha = np.linalg.norm(sums) / np.sqrt(s)
+    h = alpha - sums
     length = np.linalg.norm(h)
     h = h / length if length > 1e-12 else 0.0 * h
-    W = last - 2.0 * np.outer(last @ h, h) + (1.0 - alpha) * _mixture(away, reg)[:, None]
+    W = last - 2.0 * np.outer(last @ h, h) + (1.0 - alpha) * w
     return np.vstack([-np.ones(s), W])
 
 
@@ -461,9 +466,11 @@ def _local_form(local: Array, model: Any) -> Array:
     """Return the form of one neighbourhood: outside the tangent plane, or of second derivatives."""
     d = model.n_components
     k = len(local)
-    tangent = np.linalg.svd(local - local.mean(axis=0), full_matrices=False)[0][:, :d]
+    vectors, roots, _ = np.linalg.svd(local - local.mean(axis=0), full_matrices=False)
+    tangent = vectors[:, :d]
     if model.method == "ltsa":
-        basis = np.column_stack([np.full(k, 1.0 / np.sqrt(k)), tangent])
+        flat = roots[:d] > 16.0 * k * np.finfo(np.float64).eps * np.abs(local).max()
+        basis = np.column_stack([np.full(k, 1.0 / np.sqrt(k)), tangent[:, flat]])
         return np.asarray(np.eye(k) - basis @ basis.T)
     products = [tangent[:, i] * tangent[:, j] for i in range(d) for j in range(i, d)]
     second = np.linalg.qr(np.column_stack([np.ones(k), tangent, *products]))[0][:, d + 1 :]

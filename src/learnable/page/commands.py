@@ -103,7 +103,7 @@ FORMS: Final = {
         "Every row as a point of a plane, with how far the picture can be trusted.",
         "embed",
         (
-            Field("model", "Model", "--model", "choice", ("pca", "mds", "isomap", "spectral"), "pca"),
+            Field("model", "Model", "--model", "choice", ("pca", "mds", "isomap", "spectral", "tsne"), "pca"),
             Field("neighbours", "Neighbours", "--neighbours", "whole", default=10, low=2, high=1000),
             Field("colour", "Colour by", "--colour", "column"),
             Field("column", "Columns", "--column", "columns", help="All numbers if left empty."),

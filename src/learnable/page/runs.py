@@ -25,7 +25,8 @@ from .commands import FORMS, OUTPUTS, arguments, check_settings, command_line, p
 from .store import RefusedError, Store, Table, plain_name, read_json, write_json
 
 _LINE: Final = 2**25  # bytes of an event
-_GRACE: Final = 30.0  # seconds beyond its limit after which a run's process is ended
+_GRACE: Final = 30.0  # seconds beyond its limit after which a run's process is asked to stop
+_LAST: Final = 30.0  # seconds after that in which a comparison may keep what is finished
 _HEARTBEAT: Final = 15  # seconds between signs of life for a listener
 _LOOK: Final = 1.0  # seconds between looks whether the server is about to end
 _SIGNALS: Final = {9: "its process was killed, perhaps because memory ran out", 11: "its process crashed"}
@@ -245,18 +246,13 @@ class Runs:
         ending: dict[str, Any] | None = None
         limit = run.request["seconds"] + _GRACE
         try:
-            async with asyncio.timeout(limit):
-                while line := await process.stdout.readline():
-                    event = _event(line)
-                    if event is not None and event["kind"] == "end":
-                        ending = event
-                        break
-                    if event is not None:
-                        await run.tell(event)
+            ending = await _told(run, process.stdout, limit)
         except TimeoutError:
             ending = {"status": "failed", "reason": f"It took longer than {limit:g} s and was ended."}
-        except ValueError:  # a line longer than the limit
-            ending = {"status": "failed", "reason": "It told more than the page can take."}
+            if run.request["kind"] == "compare":  # on a busy machine; what is finished can still be kept
+                await self.stop(run)
+                with contextlib.suppress(TimeoutError):
+                    ending = await _told(run, process.stdout, _LAST)
         if ending is None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), 5.0)
@@ -269,6 +265,28 @@ class Runs:
         if ending is None:
             ending = {"status": "failed", "reason": _why(code)}
         await run.end(str(ending["status"]), ending["reason"])
+
+
+async def _told(run: Run, stream: asyncio.StreamReader, seconds: float) -> dict[str, Any] | None:
+    """Pass on events until the one of the end, which is returned, or until the stream ends.
+
+    The seconds are counted from the first event on: a process takes its time to start.
+    """
+    try:
+        async with asyncio.timeout(seconds) as clock:
+            heard = False
+            while line := await stream.readline():
+                if not heard:
+                    heard = True
+                    clock.reschedule(asyncio.get_running_loop().time() + seconds)
+                event = _event(line)
+                if event is not None and event["kind"] == "end":
+                    return event
+                if event is not None:
+                    await run.tell(event)
+    except ValueError:  # a line longer than the limit
+        return {"status": "failed", "reason": "It told more than the page can take."}
+    return None
 
 
 def _restored(folder: Path, request: dict[str, Any]) -> Run:
