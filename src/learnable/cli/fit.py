@@ -274,7 +274,7 @@ def coefficients_of(fitted: Any, problem: Any) -> Any:
 
     from ..core.errors import DataError, ParameterError
     from ..linear.glm.general import GLM
-    from ..linear.inference.infer import refuse_penalised
+    from ..linear.inference.refusals import refuse_penalised
 
     inner = getattr(fitted, "estimator_", fitted)
     model = inner.model_
