@@ -514,7 +514,8 @@ def _title(terms: RowTerms) -> str:
     if terms.family is None:
         return f"{type(terms.model).__name__}: multinomial, against class {terms.model.classes_[0]}"
     assert terms.link is not None
-    return f"{type(terms.model).__name__}: {terms.family.name} family, {terms.link.name} link"
+    of_class = f", of class {terms.model.classes_[1]}" if hasattr(terms.model, "classes_") else ""
+    return f"{type(terms.model).__name__}: {terms.family.name} family, {terms.link.name} link{of_class}"
 
 
 def family_and_link(model: Any) -> tuple[Family, Link]:
