@@ -116,6 +116,10 @@ def test_a_summary_has_coefficients_in_the_units_of_the_columns(learnable):
     code, out, _ = learnable("fit", "classes.csv", "-t", "label", "-m", "LogisticRegression", "--summary", "--json")
     assert code == 0
     assert "pulled towards zero" in json.loads(out)["summary"]
+    free = ("-m", "LogisticRegression", "--set", "C=inf")
+    code, out, _ = learnable("fit", "classes.csv", "-t", "label", *free, "--summary", "--force")
+    assert code == 0
+    assert "logit link, of class" in out
     code, out, _ = learnable("fit", "numbers.csv", "-t", "y", "-m", "GLM", "--summary", "--json", "--force")
     rows = json.loads(out)["summary"]
     assert {"estimate", "std_error", "p_value", "lower", "upper"} < set(rows[0])

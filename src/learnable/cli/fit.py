@@ -269,12 +269,14 @@ def coefficients_of(fitted: Any, problem: Any) -> Any:
 
     Coefficients are in the units of the columns. A category's last level, which follows from the others, is left out.
     """
+    from dataclasses import replace
+
     import numpy as np
     from sklearn.base import clone
 
     from ..core.errors import DataError, ParameterError
     from ..linear.glm.general import GLM
-    from ..linear.inference.infer import refuse_penalised
+    from ..linear.inference.refusals import refuse_penalised
 
     inner = getattr(fitted, "estimator_", fitted)
     model = inner.model_
@@ -287,7 +289,8 @@ def coefficients_of(fitted: Any, problem: Any) -> Any:
         X = encoder.fit_transform(problem.features, problem.targets)
         y = problem.targets if classes is None else (np.asarray(problem.targets) == classes[1]).astype(float)
         likelihood = model if isinstance(model, GLM) else GLM(*_family_of(model))
-        return clone(likelihood).fit(X, y).summary(names=list(encoder.get_feature_names_out()))
+        found = clone(likelihood).fit(X, y).summary(names=list(encoder.get_feature_names_out()))
+        return found if classes is None else replace(found, title=f"{found.title}, of class {classes[1]}")
     except (DataError, ParameterError) as error:
         return f"no standard errors: {str(error).removeprefix('infer: ')}"
 

@@ -213,14 +213,26 @@ def _firth(model: Any, A: Array, h: Array, mean: Array) -> Array:
 
 
 def _overdispersion_error(y: Array, mean: Array, s: Array, a: float) -> float:
-    """Return the derivative of the likelihood by log a, over the root of the sum of its squares."""
-    if not 1.02e-8 < a < 0.98e8:
-        return 0.0
-    k = 1 / a
-    chain = digamma((y + k).astype(float)) - digamma(k)
-    terms = k * (np.log(1 + a * mean) - chain) + (y - mean) / (1 + a * mean)
+    """Return the derivative of the likelihood by log a, over the root of the sum of its squares.
+
+    At an end of what is allowed only a slope inwards counts. For small a, Stirling's series stands for digamma.
+    """
+    y = np.asarray(y, dtype=np.longdouble)
+    mean = np.asarray(mean, dtype=np.longdouble)
+    k = 1 / np.longdouble(a)
+    if a > 1e-3:
+        chain = digamma((y + k).astype(float)) - digamma(float(k))
+    else:
+        shrink = 1 / (1 + a * y)
+        chain = np.log1p(a * y) + a * (1 - shrink) / 2 + a**2 * (1 - shrink**2) / 12 - a**4 * (1 - shrink**4) / 120
+    terms = k * (np.log1p(a * mean) - chain) + (y - mean) / (1 + a * mean)
     size = float(np.sqrt(s @ terms**2))
-    return abs(float(s @ terms)) / size if size else 0.0
+    slope = float(s @ terms)
+    if a < 1.02e-8:
+        slope = max(slope, 0.0)
+    elif a > 0.98e8:
+        slope = min(slope, 0.0)
+    return abs(slope) / size if size else 0.0
 
 
 def _same_numbers(

@@ -480,7 +480,6 @@ def test_with_intervals_wraps_models_without_and_leaves_those_with():
     X = rng.normal(size=(150, 3))
     y = X[:, 0] + rng.normal(size=150)
     assert isinstance(ln.with_intervals(ln.LinearRegression()), ln.LinearRegression)
-    assert isinstance(ln.with_intervals(ln.RandomForestRegressor()), ln.RandomForestRegressor)
     for inner in (ln.Lasso(alpha=0.1), ln.HistGradientBoostingRegressor(max_iter=10)):
         model = ln.with_intervals(inner, "split", level=0.8, random_state=0).fit(X, y)
         lower, upper = model.predict_interval(X)
@@ -490,3 +489,20 @@ def test_with_intervals_wraps_models_without_and_leaves_those_with():
     np.testing.assert_array_equal(linear.coef_, linear.estimator_.coef_)
     assert not hasattr(linear, "predict_proba")
     assert not hasattr(ln.with_intervals(ln.Lasso()), "coef_")
+
+
+@pytest.mark.parametrize("forest", [ln.RandomForestRegressor, ln.ExtraTreesRegressor])
+def test_with_intervals_gives_forests_the_level_that_their_leaves_lack(forest):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.normal(size=600)
+    inner = forest(n_estimators=20, random_state=0)
+    model = ln.with_intervals(inner, random_state=0).fit(X[:150], y[:150])
+
+    def held(lower, upper):
+        return np.mean((lower <= y[150:]) & (y[150:] <= upper))
+
+    assert held(*model.predict_interval(X[150:])) > 0.86
+    assert held(*model.estimator_.predict_interval(X[150:])) < 0.86  # leaves of single rows: too short
+    assert model.trees_.n_trees == 20
+    assert ln.verify(model, X[:150], y[:150])

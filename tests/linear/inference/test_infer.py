@@ -252,6 +252,15 @@ def test_names_come_from_the_dataframe_and_the_table_prints():
     assert list(found.to_frame().index) == found.names
 
 
+def test_the_table_says_which_class_and_which_overdispersion():
+    words = np.where(CLASS == 1, "yes", "no")
+    assert "of class yes" in str(infer(ln.LogisticRegression(C=np.inf).fit(X, words), X, words))
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(np.exp(SCORE / 2) * rng.gamma(1.0, 1.0, 120)).astype(float)
+    model = GLM("negative-binomial").fit(X, counts)
+    assert f"overdispersion {model.overdispersion_:.6g}" in str(model.summary())
+
+
 def test_several_classes_are_contrasts_to_the_first():
     model = ln.LogisticRegression(C=np.inf, tol=1e-12).fit(X, LABEL)
     theirs = sm.MNLogit(LABEL, sm.add_constant(X)).fit(disp=0, method="newton", maxiter=100)

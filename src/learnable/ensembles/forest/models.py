@@ -141,6 +141,8 @@ class ForestRegressor(RegressorMixin, Forest):
     _door = staticmethod(_with_dense_targets(door(target="numeric", multi_output=True, missing=True)))
 
     _tree_class = DecisionTreeRegressor
+    #: Leaves of few rows have quantiles too close to each other; `with_intervals` has some with a level.
+    _intervals_are_plug_in = True
 
     leaves_: LeafTargets = fitted(
         "LeafTargets", "The training targets in the leaves, for `predict_quantiles` and `predict_interval`."

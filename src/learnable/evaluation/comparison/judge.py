@@ -14,7 +14,8 @@ from scipy.special import stdtrit
 from sklearn.utils import get_tags
 
 from ...core.errors import LearnableError
-from ...linear.inference.infer import PenalisedError, infer
+from ...linear.inference.infer import infer
+from ...linear.inference.refusals import PenalisedError
 from ..estimates.intervals import Interval, score_interval
 from ..guarantees.explain import explain_theory, theorem_of
 from ..guarantees.risk_bound import bounds_of_predictions, risk_bound

@@ -10,8 +10,9 @@ from .models import ConformalRegressor
 def with_intervals(model: Any, method: str = "cv+", level: float = 0.9, **options: Any) -> Any:
     """Return a regressor like `model` whose `predict_interval` holds new targets with probability `level`.
 
-    A model that has intervals of its own, from a distribution or from its leaves, is returned as it is. Any other is
-    wrapped in a `ConformalRegressor`, which keeps its attributes and methods, and can be saved and verified.
+    A model whose own intervals have their probability, from a distribution of new targets, is returned as it is: give
+    the level to its `predict_interval`. Any other is wrapped in a `ConformalRegressor`, which keeps its attributes and
+    methods, and can be saved and verified; so are forests, whose leaves have quantiles that may be too close.
 
     Parameters
     ----------

@@ -20,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import digamma
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -45,6 +44,7 @@ Array = NDArray[np.float64]
 
 _FAMILIES = (*FAMILIES, "negative-binomial", "tweedie")
 _COLUMN = Nothing() | Number(low=0, integer=True) | Matches(lambda v: isinstance(v, str), "the name of a column")
+_SMALL_OVERDISPERSION = 1e-3  # up to which Stirling's series has all digits
 _OVERDISPERSIONS = (1e-8, 1e8)  # between which a is looked for: outside, counts are Poisson's or have no mean
 _SETTLED = 1e-10  # relative change of a at which the alternation stops: two digits beyond the default tolerance
 _MOST_ROUNDS = 200  # of coefficients given the parameter of the family and back, at most
@@ -505,32 +505,57 @@ def _start(problem: _Likelihood) -> Array:
 
 
 def _best_overdispersion(y: Array, mean: Array, weight: Array) -> float:
-    """Return a of the greatest likelihood, given the means."""
-
-    def loss(log_a: float) -> float:
-        return -float(weight @ negative_binomial(float(np.exp(log_a))).log_likelihood(y, mean, 1.0))
-
+    """Return a of the greatest likelihood, given the means; the least allowed where counts vary less than Poisson's."""
     low, high = np.log(_OVERDISPERSIONS)
-    grid = np.linspace(low, high, 38)
-    centre = grid[int(np.argmin([loss(value) for value in grid]))]
-    found = minimize_scalar(loss, bounds=(max(low, centre - 1.0), min(high, centre + 1.0)), method="bounded")
-    log_a = float(found.x)
-    for _ in range(50):  # the search by values alone has half of the digits; Newton's on the slope has all
+    grid = np.linspace(low, high, 75)
+    slopes = np.array([weight @ _overdispersion_terms(y, mean, float(np.exp(value))) for value in grid])
+    rising = slopes > 0
+    tops = np.flatnonzero(rising[:-1] & ~rising[1:])  # between this point of the grid and the next
+    found = [_top_of(y, mean, weight, grid[k], grid[k + 1]) for k in tops]
+    found += [float(np.exp(low))] if not rising[0] else []
+    found += [float(np.exp(high))] if rising[-1] else []
+    if len(found) == 1:
+        return found[0]
+    return max(found, key=lambda a: float(weight @ negative_binomial(a).log_likelihood(y, mean, 1.0)))
+
+
+def _top_of(y: Array, mean: Array, weight: Array, low: float, high: float) -> float:
+    """Return a between exp(low), where the likelihood rises, and exp(high), where it falls: Newton's, kept inside."""
+    log_a = 0.5 * (low + high)
+    for _ in range(60):
         slope, curve = _overdispersion_slopes(y, mean, weight, float(np.exp(log_a)))
-        if not curve < 0:
-            break
-        step = float(np.clip(-slope / curve, -1.0, 1.0))
-        log_a = float(np.clip(log_a + step, low, high))
-        if abs(step) < 1e-13 * max(1.0, abs(log_a)):
+        low, high = (log_a, high) if slope > 0 else (low, log_a)
+        step = -slope / curve if curve < 0 else np.inf
+        inside = low < log_a + step < high
+        before = log_a
+        log_a = log_a + step if inside else 0.5 * (low + high)
+        if abs(log_a - before) < 1e-13 * max(1.0, abs(log_a)):
             break
     return float(np.exp(log_a))
 
 
 def _overdispersion_terms(y: Array, mean: Array, a: float) -> Array:
-    """Return the derivative of every row's log-likelihood by log a."""
+    """Return the derivative of every row's log-likelihood by log a.
+
+    With k = 1/a it is k(log(1 + aμ) − ψ(y + k) + ψ(k)) + (y − μ)/(1 + aμ), of the size of a. For small a its terms
+    cancel, so Stirling's series of ψ is put in, and δ = a(y − μ)/(1 + aμ) leaves k(δ − log(1 + δ)) of the first ones.
+    """
     size = 1.0 / a
-    log_part = np.log1p(a * mean) - digamma(y + size) + digamma(size)
-    return np.asarray(size * log_part + (y - mean) / (1.0 + a * mean))
+    if a > _SMALL_OVERDISPERSION:
+        log_part = np.log1p(a * mean) - digamma(y + size) + digamma(size)
+        return np.asarray(size * log_part + (y - mean) / (1.0 + a * mean))
+    d = a * (y - mean) / (1.0 + a * mean)
+    r = 1.0 / (1.0 + a * y)
+    bend = np.where(np.abs(d) < 0.02, _minus_log1p_series(np.clip(d, -0.02, 0.02)), d - np.log1p(d))
+    return np.asarray(size * bend - 0.5 * a * y * r + a / 12.0 * (r * r - 1.0) - a**3 / 120.0 * (r**4 - 1.0))
+
+
+def _minus_log1p_series(d: Array) -> Array:
+    """Return δ − log(1 + δ) for small δ."""
+    total = np.zeros_like(d)
+    for power in range(10, 1, -1):
+        total = total * d + (1.0 if power % 2 == 0 else -1.0) / power
+    return total * d * d
 
 
 def _overdispersion_slopes(y: Array, mean: Array, weight: Array, a: float) -> tuple[float, float]:
@@ -543,11 +568,15 @@ def _overdispersion_slopes(y: Array, mean: Array, weight: Array, a: float) -> tu
 
 
 def _overdispersion_error(y: Array, mean: Array, weight: Array, a: float) -> float:
-    """Return the slope by log a over its standard error."""
+    """Return the slope by log a over its standard error; at an end of what is allowed, only the slope inwards."""
     terms = _overdispersion_terms(y, mean, a)
     size = float(np.sqrt(weight @ terms**2))
-    at_end = a <= _OVERDISPERSIONS[0] * 1.01 or a >= _OVERDISPERSIONS[1] / 1.01
-    return 0.0 if at_end or size == 0 else abs(float(weight @ terms)) / size
+    slope = float(weight @ terms)
+    if a <= _OVERDISPERSIONS[0] * 1.01:
+        slope = max(slope, 0.0)
+    elif a >= _OVERDISPERSIONS[1] / 1.01:
+        slope = min(slope, 0.0)
+    return abs(slope) / size if size else 0.0
 
 
 def _positive_diagonal(R: Array) -> Array:

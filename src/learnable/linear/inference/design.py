@@ -60,6 +60,11 @@ class Design(NamedTuple):
         X = self._free(block)
         return np.asarray(X @ B[1:] + B[0] if self.intercept else X @ B)
 
+    def back(self, block: Any, V: Array) -> Array:
+        """Return VᵀX̃ of a block."""
+        products = V.T @ self._free(block)
+        return np.column_stack([V.sum(axis=0), products]) if self.intercept else np.asarray(products)
+
     def _free(self, block: Any) -> Array:
         X = block.X.toarray() if sp.issparse(block.X) else np.asarray(block.X)
         X = X[:, self.columns] if len(self.columns) < X.shape[1] else X

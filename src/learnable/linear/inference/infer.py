@@ -41,6 +41,7 @@ from .design import (
     triangle,
 )
 from .families import BINOMIAL, LINKS, NORMAL, Family, Link, family_of_power
+from .refusals import check_is_finite, check_is_maximum, complete_clusters, refuse_penalised
 from .summary import Inference
 
 Array = NDArray[np.float64]
@@ -156,7 +157,7 @@ def row_terms(
     free = free_columns(model)
     design = design_of(features, free, bool(model.fit_intercept))
     labels = (["(intercept)"] if model.fit_intercept else []) + [columns[j] for j in free]
-    cluster = None if clusters is None else _numbered(np.asarray(clusters))
+    cluster = None if clusters is None else _numbered(complete_clusters(np.asarray(clusters)))
     if hasattr(model, "classes_"):
         return _class_terms(model, features, y, weight, design, labels, cluster)
     family, link = family_and_link(model)
@@ -327,8 +328,11 @@ def _conclude(terms: RowTerms, covariance: Covariance, weights: str, level: floa
     F = information_factor(terms)
     inverse = inverse_of(F)
     fit = fit_statistics(terms, count, df, precision=weights == "precision")
+    check_is_maximum(terms, inverse, fit.dispersion)
     curvature = terms.curvature[:, 0, 0] if terms.scores.shape[1] == 1 else None
     leverage = None if curvature is None else leverages(terms.design, inverse, curvature, n_jobs)
+    if leverage is not None:
+        check_is_finite(terms, leverage)
     test_df = np.inf if known else df
     if covariance == "classical" or (covariance == "observed" and family is None):
         half = np.sqrt(fit.dispersion) * inverse
@@ -510,7 +514,8 @@ def _title(terms: RowTerms) -> str:
     if terms.family is None:
         return f"{type(terms.model).__name__}: multinomial, against class {terms.model.classes_[0]}"
     assert terms.link is not None
-    return f"{type(terms.model).__name__}: {terms.family.name} family, {terms.link.name} link"
+    of_class = f", of class {terms.model.classes_[1]}" if hasattr(terms.model, "classes_") else ""
+    return f"{type(terms.model).__name__}: {terms.family.name} family, {terms.link.name} link{of_class}"
 
 
 def family_and_link(model: Any) -> tuple[Family, Link]:
@@ -543,41 +548,3 @@ def offset_of(model: Any, X: Any) -> Array:
 def extra_parameters(model: Any) -> int:
     """Return how many parameters besides coefficients and dispersion were estimated."""
     return int(getattr(model, "estimates_overdispersion_", False))
-
-
-PENALISED = (
-    "infer: standard errors are those of an unpenalised likelihood fit, and this {name} has {what}: its coefficients "
-    "are pulled towards zero, and intervals around them would not have their level. {remedy}"
-)
-
-
-class PenalisedError(ParameterError):
-    """Standard errors were asked of a fit that is no maximum of a likelihood."""
-
-
-def refuse_penalised(model: Any) -> None:
-    """Raise ParameterError for a model that has no likelihood inference, saying why and what does."""
-    name = type(model).__name__
-    known = ("LinearRegression", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor", "GLM")
-    if name in ("Lasso", "ElasticNet", "LassoCV", "ElasticNetCV", "LassoLars"):
-        remedy = "Use lasso_inference, which allows for the selection, or split_inference."
-        raise PenalisedError(PENALISED.format(name=name, what="an L1 penalty", remedy=remedy))
-    if name in ("Ridge", "RidgeCV"):
-        remedy = "Use LinearRegression, or BayesianLinearRegression for intervals with a prior."
-        raise PenalisedError(PENALISED.format(name=name, what="an L2 penalty", remedy=remedy))
-    if name not in known:
-        raise ParameterError(
-            f"infer: {name} is not a likelihood model with coefficients; infer knows {', '.join(known)}. For intervals "
-            "of predictions of any model see with_intervals."
-        )
-    if name == "LogisticRegression" and model.penalty is not None:
-        l1 = model.penalty == "l1"
-        if l1 or not np.isinf(model.C):
-            remedy = (
-                "Fit with C=np.inf; where the classes can be separated, GLM(family='binomial', bias_reduction=True)."
-            )
-            raise PenalisedError(PENALISED.format(name=name, what=f"C={model.C:g}", remedy=remedy))
-    if getattr(model, "alpha", 0.0) > 0:
-        raise PenalisedError(PENALISED.format(name=name, what=f"alpha={model.alpha:g}", remedy="Fit with alpha=0."))
-    if getattr(model, "positive", False):
-        raise PenalisedError(PENALISED.format(name=name, what="positive=True", remedy="Fit with positive=False."))

@@ -275,6 +275,8 @@ class Inference:
             parts.append(f"dispersion {self.dispersion:.6g}")
             share = 1.0 - self.deviance / self.null_deviance if self.null_deviance > 0 else np.nan
             parts.append(f"{'R²' if self.family.name == 'normal' else 'D²'} {share:.4f}")
+        if (a := getattr(self.model, "overdispersion_", 0.0)) > 0:
+            parts.append(f"overdispersion {a:.6g}")
         if np.isfinite(self.log_likelihood):
             parts.append(f"log-likelihood {self.log_likelihood:.6g}, AIC {self.aic:.6g}, BIC {self.bic:.6g}")
         return self.title, head, rows, "; ".join(parts)

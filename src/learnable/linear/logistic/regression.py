@@ -165,7 +165,8 @@ class LogisticRegression(ScoreProbabilities, LikelihoodModel, LinearClassifierMo
         self.classes_ = np.asarray(table.classes)
         stated = stated_penalty(self)
         blocks = weighted_blocks(table, class_weights(table, self.class_weight, type(self).__name__))
-        if table.in_memory:
+        # Without weights the sums of the fit tell whether there may be enormous numbers: no pass over all rows more.
+        if table.in_memory and (np.isinf(stated.C) or blocks.parts[0].weight is not None):
             refuse_extreme_sizes(table.X, blocks.parts[0].weight, type(self).__name__)
         return self._fit_rows(blocks, stated, run)
 
@@ -179,7 +180,14 @@ class LogisticRegression(ScoreProbabilities, LikelihoodModel, LinearClassifierMo
         free = self.fit_intercept and self.solver != "liblinear"
         # The smooth fit has the same bits for any order of the numbers in memory; L1 models read columns as they lie.
         l1 = stated.l1_ratio > 0 and bool(np.isfinite(stated.C))
-        sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs, by_columns=l1)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is enormous is refused next
+            sums = class_sums(blocks, len(self.classes_), intercept=free, n_jobs=self.n_jobs, by_columns=l1)
+        if (
+            blocks.in_memory
+            and not ((sums.square < LARGEST_ENTRY) & (np.abs(sums.centre) < np.sqrt(LARGEST_ENTRY))).all()
+        ):
+            for part in blocks.parts:
+                refuse_extreme_sizes(part.X, part.weight, type(self).__name__)
         if not (sums.square < LARGEST_ENTRY**2).all():
             size = float(np.sqrt(sums.square.max()))
             raise DataError(TOO_LARGE.format(owner="LogisticRegression", what="X", size=size))

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.jit import lean_kernel
+from ...core.jit import inline_kernel, lean_kernel
 from .._random import mix, next_random
 from ..criteria import GRADIENT
+from ._bounds import LEAST_ROWS, MOST_WEIGHT, search_two
 from ._sorting import Int, load_codes, order_of, sort_keys
 from ._sweeps import (
     COLUMN,
@@ -166,34 +167,26 @@ def search(
     order = scratch.order
     picks = scratch.picks
     every = limits.max_features >= d
-    column: Int = 0
-    for column in range(first, last if every else first):
-        if known is not None:  # noqa: SIM102
-            if known[column] != 0:
-                continue
-        for node in range(level.begin.size):
-            if stop[0] != 0:
-                return
-            u: Any = np.float64(mix(level.seed[node] + np.uint64(column)) >> np.uint64(11)) / 9007199254740992.0
-            varies = search_column(
-                cols, sparse, categories, limits, level, rows, packed, pair, sums, absolute, drawn, scratch, node,
-                column, u, found[node], sets[node],
-            )  # fmt: skip
-            if known is not None:
-                known[column] = 1 - varies
-    for node in range(first, first if every else last):
+    most = last - first if every else d
+    wanted = most if every else np.int64(limits.max_features)
+    # One call of `search_column` for both ways: it becomes a part of this kernel, so that its arrays are not passed.
+    for node in range(0 if every else first, level.begin.size if every else last):
         if stop[0] != 0:
             return
         state = level.seed[node]
         visited = 0
         useful = 0
-        while visited < d and (visited < limits.max_features or useful == 0):
-            state, u = next_random(state)
-            pick = visited + np.int64(u * (d - visited))
-            order[visited], order[pick] = order[pick], order[visited]
-            picks[visited] = pick
-            state, u = next_random(state)
-            column = np.int64(order[visited])
+        while visited < most and (visited < wanted or useful == 0):
+            if every:
+                column = first + visited
+                u: Any = np.float64(mix(state + np.uint64(column)) >> np.uint64(11)) / 9007199254740992.0
+            else:
+                state, u = next_random(state)
+                pick = visited + np.int64(u * (d - visited))
+                order[visited], order[pick] = order[pick], order[visited]
+                picks[visited] = pick
+                state, u = next_random(state)
+                column = np.int64(order[visited])
             visited += 1
             if known is not None:  # noqa: SIM102
                 if known[column] != 0:
@@ -205,11 +198,11 @@ def search(
             if known is not None:
                 known[column] = 1 - varies
             useful += varies
-        for v in range(visited - 1, -1, -1):  # undo, so that every node draws from the same order
+        for v in range(-1 if every else visited - 1, -1, -1):  # undo: every node draws from the same order
             order[v], order[picks[v]] = order[picks[v]], order[v]
 
 
-@lean_kernel
+@inline_kernel
 def search_column(
     cols: Any, sparse: Any, categories: Any, limits: Any, level: Any, all_rows: Any, packed: Any, pair: Any, sums: Any,
     absolute: Any, drawn: Any, scratch: Any, node: Int, column: Int, u: float, found: Array, words: Any,
@@ -277,6 +270,8 @@ def search_column(
             stat = scratch.stat[: high - low + 2]
             count_two(code, own, low, missing, scratch.cells[: high - low + 2], stat)
             sweep_groups(stat, low, missing, n, total[2], total[1], limits, bounds, found)
+        elif limits.two and n >= LEAST_ROWS and total[2] < MOST_WEIGHT and n_missing == 0 and not limits.monotone:
+            search_two(code, own, low, high, np.int64(total[2]), np.int64(total[1]), scratch, limits, found)
         else:
             if sort_codes(code, own, keys, other, scratch.counts, low, top):
                 keys = other

@@ -30,6 +30,7 @@ _CODE = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _BYTE = np.uint64(0xFF)
 _EPSILON = 2.220446049250313e-16  # distance from one to the next float64
+_NEARLY = 1.0 - 16 * _EPSILON  # what rounding may take from a score
 
 
 @lean_kernel
@@ -66,6 +67,7 @@ def sweep_two(keys: Keys, n_missing: Int, w_all: Int, s_all: Int, limits: Any, b
     min_weight = limits.min_weight
     last = n - n_missing
     best = found[0]
+    enough = best * _NEARLY
     best_p = -1
     best_side = 0
     for side in range(1 if n_missing == 0 else 2):
@@ -88,12 +90,14 @@ def sweep_two(keys: Keys, n_missing: Int, w_all: Int, s_all: Int, limits: Any, b
                 b = np.float64(s_all - s)
                 wl = np.float64(w)
                 wr = np.float64(w_all - w)
-                score = (a * a * wr + b * b * wl) / (wl * wr)
-                if score > best:
+                above = a * a * wr + b * b * wl
+                if above >= enough * (wl * wr):  # a product is faster than a quotient, and most cuts are worse
+                    score = above / (wl * wr)
                     rows = p + 1 + ahead
                     fits = min(rows, n - rows) >= min_leaf and min(wl, wr) >= min_weight
-                    if fits and (not limits.monotone or allowed(a / wl, b / wr, bounds)):
+                    if score > best and fits and (not limits.monotone or allowed(a / wl, b / wr, bounds)):
                         best = score
+                        enough = best * _NEARLY
                         best_p = p
                         best_side = side
     if best_p >= 0:
