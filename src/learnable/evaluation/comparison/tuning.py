@@ -301,9 +301,10 @@ def order_of(shown: Sequence[Shown], measure: Measure) -> list[int]:
     score = sign * np.array([one.score for one in shown])
     surprise = np.array([one.surprise for one in shown])
     if measure.name in _SMOOTH or not np.isfinite(surprise).all() or not len(shown):
-        return np.argsort(score, kind="stable").tolist()
-    places = _ranks(score) + _ranks(surprise)
-    return np.lexsort((score, places)).tolist()
+        order = np.argsort(score, kind="stable")
+    else:
+        order = np.lexsort((score, _ranks(score) + _ranks(surprise)))
+    return [int(place) for place in order]
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

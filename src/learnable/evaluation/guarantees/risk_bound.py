@@ -97,7 +97,7 @@ def risk_bound(
     >>> y = (X[:, 0] + 0.3 * rng.normal(size=3000) > 0).astype(int)
     >>> model = ln.LogisticRegression().fit(X[:2000], y[:2000])
     >>> ln.risk_bound(model, X[2000:], y[2000:]).sentence
-    'with 95 % confidence the error is below 10.5 % (Clopper–Pearson, 1000 held-out rows): informative'
+    'with 95 % confidence the error is below 10.6 % (Clopper–Pearson, 1000 held-out rows): informative'
     >>> ln.risk_bound(model, X[:2000], y[:2000]).best.name
     'VC, relative deviations'
     """
