@@ -4,13 +4,15 @@ import contextlib
 import copy
 import warnings
 
+import numpy as np
 import pytest
 from tests.mutations import answers, same
 from tests.registered import brief, build, fitted, small_table, variants
 
 from learnable.core import model_file
 from learnable.core._encoding import encode
-from learnable.core.errors import ModelFileError, VerificationError
+from learnable.core._soundness import check_model, is_fitted_name
+from learnable.core.errors import LearnableError, ModelFileError, VerificationError
 from learnable.core.fitted_members import FITTED, check_fitted_members
 from learnable.core.model_file import load, save
 from learnable.core.registry import REGISTRY, estimator_names
@@ -60,6 +62,40 @@ def test_a_file_without_a_member_is_refused_or_needs_none(name, tmp_path):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 assert verify(loaded, X, y), f"{member}: the file loads, and verify does not agree"
+    assert refused > 0
+
+
+def damaged(value):
+    """Yield values that a forged file may have in place of a fitted one: other types, lengths and numbers."""
+    yield from (None, "x", [1.0], -1, 2**40)
+    if isinstance(value, np.ndarray) and value.ndim and value.size:
+        yield value[:-1].copy()
+        yield value[None]
+        yield value.astype(object)
+        if value.dtype.kind in "fi":
+            yield -value
+            far = value.copy()
+            far.flat[0] = -3 if value.dtype.kind == "i" else np.nan
+            yield far
+    if isinstance(value, list):
+        yield value[:-1]
+        yield [None] * len(value)
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", estimator_names())
+def test_a_damaged_member_is_refused_in_words_or_accepted(name):
+    model = fitted(name)[0]
+    refused = 0
+    for member, value in vars(model).items():
+        if is_fitted_name(member):
+            for wrong in damaged(value):
+                twin = copy.copy(model)
+                vars(twin)[member] = wrong
+                try:
+                    check_model(twin, name)
+                except LearnableError:
+                    refused += 1
     assert refused > 0
 
 

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from tests.core.toys import simple_door
 
 from learnable.core import Certificate, Estimator, ModelFileError, ParameterError
+from learnable.core._soundness import check_members
 from learnable.core.declare import FLOATS, Boolean, Number, Options, fitted, hook, param, tags
 from learnable.core.loaded import check_fitted, law
 
@@ -370,3 +371,12 @@ def test_a_hook_names_the_class_that_lacks_it():
     assert Whole()._area() == 1.0
     with pytest.raises(TypeError, match="Half does not define _area"):
         Half()._area()
+
+
+def test_an_error_inside_a_check_is_a_refusal_in_words():
+    class Crashing(Parted):
+        def _check_loaded(self):
+            raise TypeError("no length")
+
+    with pytest.raises(ModelFileError, match=r"members of Crashing do not fit together \(no length\)"):
+        check_members(sized(Crashing))

@@ -56,6 +56,8 @@ from .loaded import are_counts as are_counts
 from .loaded import is_array as is_array
 from .loaded import is_labels as is_labels
 from .loaded import law as law
+from .loaded import laws as laws
+from .loaded import passes as passes
 from .model_file import load as load
 from .model_file import save as save
 from .model_file import writing as writing

@@ -3,7 +3,7 @@
     class Path(Estimator):
         alphas_: Array = fitted("(n_alphas,)", "λ, falling.", low=0.0)
         coefs_: Array = fitted("(n_alphas, n_features)", "β for each λ.")
-        _laws = (law("alphas_ must fall", lambda model: (np.diff(model.alphas_) <= 0).all()),)
+        _laws = laws(law("alphas_ must fall", lambda model: (np.diff(model.alphas_) <= 0).all()))
 
 Shapes and ranges are asked first, then the laws of the bases, then those of the class, in their order: each may assume
 those before it. A law whose question fails (a member is missing, or is no array) does not hold.
@@ -46,6 +46,17 @@ def law(what: str, holds: Callable[[Any], Any], given: str = "") -> Law:
     return Law(what, holds, given)
 
 
+def laws(*given: Law) -> tuple[Law, ...]:
+    """Return the laws of a class, in the order in which they are asked."""
+    return given
+
+
+def passes(check: Callable[..., None], *args: Any) -> bool:
+    """Return True once a check, which raises an error otherwise, has passed."""
+    check(*args)
+    return True
+
+
 class Loadable:
     """A model, or a part of one, that is checked when it is loaded: by its declarations, then by its laws.
 
@@ -53,7 +64,7 @@ class Loadable:
     --------
     >>> class Share(Loadable):
     ...     value = 1.5
-    ...     _laws = (law("a share must be at most one, not {model.value}", lambda share: share.value <= 1.0),)
+    ...     _laws = laws(law("a share must be at most one, not {model.value}", lambda share: share.value <= 1.0))
     >>> Share()._check_loaded()
     Traceback (most recent call last):
         ...

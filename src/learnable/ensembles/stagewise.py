@@ -43,8 +43,10 @@ from ..core import (
     is_array,
     is_labels,
     law,
+    laws,
     optional,
     param,
+    passes,
     tags,
 )
 from ..data.door import Table, door, read_features
@@ -501,7 +503,7 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
             f = f + self.learning_rate * beta * direction_outputs(learners, X)
             yield flat(f)
 
-    _laws = (
+    _laws = laws(
         law("{owner}: start_ must be a list of finite numbers", lambda m: is_array(m.start_, (None,), finite=True)),
         law("{owner}: steps_ must be a list of finite numbers", lambda m: is_array(m.steps_, (None,), finite=True)),
         law(
@@ -520,7 +522,7 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
                     isinstance(m.stumps_, Stumps)
                     and len(m.stumps_) == len(m.steps_)
                     and m.models_ == []
-                    and check_stumps("ForwardStagewiseAdditive", m.stumps_, 1, m.n_features_in_) is None
+                    and passes(check_stumps, "ForwardStagewiseAdditive", m.stumps_, 1, m.n_features_in_)
                 )
             ),
         ),

@@ -37,6 +37,7 @@ from ..core import (
     is_array,
     is_labels,
     law,
+    laws,
     param,
     tags,
 )
@@ -89,7 +90,9 @@ class Sigmoid(Loadable):
         """Return the probabilities of scores (n,)."""
         return np.asarray(expit(-(self.a * scores + self.b)))
 
-    _laws = (law("a sigmoid's numbers are not finite", lambda s: np.isfinite(s.a) and np.isfinite(s.b)),)
+    _laws = laws(
+        law("a sigmoid's numbers are not finite", lambda s: np.isfinite(s.a) and np.isfinite(s.b)),
+    )
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class Isotonic(Loadable):
         """Return the probabilities of scores (n,)."""
         return np.asarray(np.interp(scores, self.scores, self.values))
 
-    _laws = (
+    _laws = laws(
         law(
             "an isotonic map must be two arrays of numbers of the same length",
             lambda f: (
@@ -146,7 +149,9 @@ class Temperature(Loadable):
         """Return the probabilities (n, K) of logits (n, K)."""
         return np.asarray(softmax(self.beta * logits, axis=1))
 
-    _laws = (law("an inverse temperature must be positive", lambda t: 0 < t.beta < np.inf),)
+    _laws = laws(
+        law("an inverse temperature must be positive", lambda t: 0 < t.beta < np.inf),
+    )
 
 
 def fit_sigmoid(scores: Array, positive: NDArray[np.bool_], weight: Array | None = None) -> tuple[Sigmoid, float]:
@@ -492,7 +497,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     def _inner(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    _laws = (
+    _laws = laws(
         law("classes_ must hold at least two labels", lambda model: is_labels(model.classes_)),
         law(
             "estimators_, calibrators_ and calibration_rows_ must be lists",

@@ -34,6 +34,7 @@ from ..core import (
     fitted,
     is_labels,
     law,
+    laws,
     optional,
     param,
     tags,
@@ -112,7 +113,7 @@ class GenerativeModel(NamedScore, ClassifierMixin, Estimator, ABC):
             )
         return joint
 
-    _laws = (
+    _laws = laws(
         law("classes_ must be an array of labels", lambda model: is_labels(model.classes_, 1), "classes_"),
         law("n_features_in_ must be a positive integer", lambda model: model.n_features_in_ >= 1, "classes_"),
     )

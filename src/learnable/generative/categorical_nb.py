@@ -29,6 +29,7 @@ from ..core import (
     fitted,
     is_array,
     law,
+    laws,
     optional,
     param,
     tags,
@@ -145,7 +146,7 @@ class CategoricalNB(CountsNB):
 
         return score_rows(X, K, score, self.n_jobs)
 
-    _laws = (
+    _laws = laws(
         law(
             "category_count_ and feature_log_prob_ must be lists of one float64 array per column",
             lambda model: all(

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from .. import probability
-from ..core import Array, Certificate, DataError, Matches, ParameterError, Run, fitted, law, param
+from ..core import Array, Certificate, DataError, Matches, ParameterError, Run, fitted, law, laws, param
 from ..data.blocks import Block, add_each, map_reduce
 from ..data.door import Table, door
 from ..probability import Distribution, ExponentialFamily, MultivariateNormal, Normal
@@ -205,7 +205,7 @@ class GenerativeClassifier(DensityModel):
         threads = self.n_jobs if all(isinstance(density, Distribution) for density in densities) else 1
         return score_rows(X, len(densities), score, threads)
 
-    _laws = (
+    _laws = laws(
         law(
             "fitted_ must be a list of one density per class",
             lambda model: isinstance(model.fitted_, list) and len(model.fitted_) == len(model.classes_),

@@ -25,6 +25,7 @@ from ..core import (
     ParameterError,
     fitted,
     law,
+    laws,
     optional,
     param,
     tags,
@@ -399,7 +400,7 @@ class BernoulliNB(CountsNB):
 
         return score_rows(X, len(self.classes_), score, self.n_jobs)
 
-    _laws = (
+    _laws = laws(
         law(
             "feature_count_ must not exceed observed_",
             lambda model: (model.observed_ >= model.feature_count_ * (1 - 1e-9)).all(),

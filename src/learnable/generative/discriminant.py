@@ -35,6 +35,7 @@ from ..core import (
     fitted,
     interruptible,
     law,
+    laws,
     optional,
     param,
 )
@@ -313,7 +314,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         kind = {1: "one point", 2: "line"}.get(d, "hyperplane") if vector.any() else "none"
         return Boundary(np.zeros((d, d)), vector, float(constant), kind, (a, b))
 
-    _laws = (
+    _laws = laws(
         law(
             "coef_ and intercept_ must have one row per class, or one for two classes",
             lambda model: (

@@ -18,7 +18,20 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from ..core import Array, Boolean, Certificate, DataError, Matches, Nothing, Number, ParameterError, fitted, law, param
+from ..core import (
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Matches,
+    Nothing,
+    Number,
+    ParameterError,
+    fitted,
+    law,
+    laws,
+    param,
+)
 from ..data.door import door
 from ..probability.conjugate.normal_inverse_gamma import NormalInverseGamma
 from ._kernels import normal_scores, observed_normal_scores, student_scores
@@ -176,4 +189,6 @@ class GaussianNB(SummedModel):
 
         return score_rows(X, len(self.classes_), score, self.n_jobs)
 
-    _laws = (law("var_ must be positive", lambda model: (model.var_[model.observed_ > 0] > 0).all(), "classes_"),)
+    _laws = laws(
+        law("var_ must be positive", lambda model: (model.var_[model.observed_ > 0] > 0).all(), "classes_"),
+    )

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular, svd
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import Array, Boolean, Certificate, Number, Options, Run, fitted, is_array, law, param
+from ..core import Array, Boolean, Certificate, Number, Options, Run, fitted, is_array, law, laws, param
 from ..data import Table, door, map_reduce
 from ..data.sources import rowwise
 from ..probability.multivariate_normal import MultivariateNormal
@@ -185,7 +185,7 @@ class QuadraticDiscriminantAnalysis(DensityModel):
         means = self.means_[pair]
         return boundary_between((a, b), (priors[0], priors[1]), (means[0], means[1]), precisions, log_dets)
 
-    _laws = (
+    _laws = laws(
         law(
             "whiten_ must have a positive diagonal",
             lambda model: (np.einsum("kii->ki", model.whiten_) > 0).all(),

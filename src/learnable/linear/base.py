@@ -37,6 +37,7 @@ from ..core import (
     fitted,
     is_labels,
     law,
+    laws,
     optional,
     param,
     tags,
@@ -88,7 +89,7 @@ class LinearModel(Estimator):
         # Single where rows and coefficients are; the intercept, which may be float64 there, adds its own digits first.
         return np.asarray(scores + self.intercept_).astype(scores.dtype, copy=False)
 
-    _laws = (
+    _laws = laws(
         law("n_features_in_ must be an integer", lambda model: isinstance(model.n_features_in_, int), "coef_"),
         law(
             "intercept_ does not fit coef_ of shape {model.coef_.shape}",
@@ -147,7 +148,7 @@ class LinearClassifierModel(NamedScore, ClassifierMixin, IterativeModel):
         """Return how many scores a row has: one decides between two classes."""
         return 1 if n_classes <= 2 else n_classes
 
-    _laws = (
+    _laws = laws(
         law(
             "classes_ must hold at least two labels",
             lambda model: is_labels(model.classes_, model._fewest_classes),

@@ -34,7 +34,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.door import Table, door, refuse_extreme_sizes
 from ..solvers.eigen import fix_signs
 from ..solvers.systems.moments import centred_moments
@@ -174,7 +174,9 @@ class FactorAnalysis(FactorModel, Estimator):
         """Return the inverse of `get_covariance`."""
         return np.asarray(np.linalg.inv(self.get_covariance()))
 
-    _laws = (law("noise_variance_ must be positive", lambda model: (model.noise_variance_ > 0).all()),)
+    _laws = laws(
+        law("noise_variance_ must be positive", lambda model: (model.noise_variance_ > 0).all()),
+    )
 
 
 def canonical(loadings: Array, noise: Array) -> Array:

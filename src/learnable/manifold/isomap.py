@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import N_JOBS, TOLERANCE, Number, Options, fitted, optional, param, tags
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.door import Table, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
@@ -201,7 +201,7 @@ class Isomap(Embedding):
         """Lengths of the shortest paths between all rows, (n, n); computed when asked for."""
         return paths_from(self.graph_, np.arange(self.graph_.shape[0]), self.n_jobs)
 
-    _laws = (
+    _laws = laws(
         law(
             "graph_ must be a CSR array with a row for each row of embedding_",
             lambda model: model.graph_.format == "csr" and model.graph_.shape[0] == len(model.embedding_),

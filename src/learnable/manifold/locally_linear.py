@@ -34,6 +34,7 @@ from ..core.certificate import Certificate
 from ..core.declare import N_JOBS, RANDOM_STATE, TOLERANCE, Number, Options, fitted, param, tags
 from ..core.errors import ParameterError
 from ..core.estimator import Run
+from ..core.loaded import laws
 from ..data.door import Table, door, read_features
 from ..neighbors import NearestNeighbors
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
@@ -212,7 +213,9 @@ class LocallyLinearEmbedding(Embedding):
         found = np.einsum("ij,ijk->ik", weights, self.embedding_[rows])
         return np.asarray(found, dtype=new.dtype)
 
-    _laws = (SEARCHES_ROWS,)
+    _laws = laws(
+        SEARCHES_ROWS,
+    )
 
 
 def mixture_weights(Q: Array, X: Array, rows: Array, reg: float) -> Array:

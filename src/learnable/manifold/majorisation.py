@@ -38,7 +38,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.door import Table, read_features
 from ..meta.splits import as_generator
 from ..solvers.eigen import fix_signs, symmetric_pairs
@@ -328,7 +328,7 @@ class MDS(DistanceModel):
         found[same] = self.embedding_[nearest[same]]
         return np.asarray(found, dtype=rows.dtype)
 
-    _laws = (
+    _laws = laws(
         law(
             "dissimilarity_matrix_ and X_fit_ must have a row for each row of embedding_",
             lambda model: (

@@ -45,7 +45,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..core.threads import one_thread_blas, resolve_n_jobs, run_tasks
 from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
@@ -281,7 +281,7 @@ class NMF(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    _laws = (
+    _laws = laws(
         law(
             "n_components_ is not the number of components_",
             lambda model: model.n_components_ == len(model.components_),

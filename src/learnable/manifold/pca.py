@@ -39,7 +39,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.blocks import Scan, whole_checksum
 from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
@@ -514,7 +514,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    _laws = (
+    _laws = laws(
         law(
             "n_components_ is not the number of components_",
             lambda model: model.n_components_ == len(model.components_),

@@ -21,7 +21,7 @@ from ..core.certificate import Certificate
 from ..core.declare import MAX_ITER, MAX_SECONDS, N_JOBS, TOLERANCE, Number, fitted, optional, param
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.door import Table, door, refuse_extreme_sizes
 from ..meta.splits import as_generator
 from ..solvers.eigen import PAIR_TOLERANCE, fix_signs, symmetric_pairs
@@ -219,7 +219,7 @@ class ProbabilisticPCA(FactorModel, DensityMixin, Estimator):
         z = rng.standard_normal((n_samples, p.loadings.shape[1]))
         return np.asarray(p.mean + z @ p.loadings.T + rng.standard_normal((n_samples, len(p.mean))) * np.sqrt(p.noise))
 
-    _laws = (
+    _laws = laws(
         law(
             "noise_variance_ must be positive and at most every explained_variance_",
             lambda model: model.noise_variance_ > 0 and (model.explained_variance_ >= model.noise_variance_).all(),

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.declare import Matches, Number, fitted, param, tags
 from ..core.errors import DataError
 from ..core.estimator import Certificate, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.door import Table, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, symmetric_pairs
 from .base import Embedding, dense_rows, kept_rows, rows_in_memory
@@ -115,7 +115,7 @@ class DistanceModel(Embedding):
             return dense_rows(rows)
         return distances_between(type(self).__name__, rows, self.X_fit_, metric, self.metric_params)
 
-    _laws = (
+    _laws = laws(
         law(
             "precomputed dissimilarities must be a square table",
             lambda model: model._named_metric() != "precomputed" or model.X_fit_.shape[0] == model.X_fit_.shape[1],

@@ -37,7 +37,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError
 from ..core.estimator import Certificate, Estimator, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.door import Table, door, read_features
 from ..solvers.eigen import PAIR_TOLERANCE, EigenPairs, fix_signs, symmetric_pairs
 from ._kernels import widest_level
@@ -231,7 +231,7 @@ class AffinityModel(Estimator):
         slack = 1.0 + 1e-12  # a row at exactly the distance of the last neighbour is one
         return np.asarray(0.5 * (reach * slack >= D) + 0.5 * (self.reach_ * slack >= D))
 
-    _laws = (
+    _laws = laws(
         law(
             "reach_ is missing",
             lambda model: (

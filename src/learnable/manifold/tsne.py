@@ -37,7 +37,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Progress, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..core.threads import TaskTeam, resolve_n_jobs
 from ..data.door import Table, read_features, refuse_tiny_sizes
 from ..meta.splits import as_generator
@@ -300,7 +300,7 @@ class TSNE(Embedding):
         tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric == "precomputed"
         return tags
 
-    _laws = (
+    _laws = laws(
         SEARCHES_ROWS,
         law("neighbors_ is missing", lambda model: hasattr(model, "neighbors_") or model.method == "exact"),
         law(

@@ -31,6 +31,7 @@ from ..core import (
     check_parameters,
     fitted,
     law,
+    laws,
     optional,
     param,
 )
@@ -199,7 +200,7 @@ class _Blend(MetaEstimatorMixin, Declared):
         tags.non_deterministic = any(one.non_deterministic for one in inner)
         return tags
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: members_ are not of the classes of estimators",
             lambda blend: (

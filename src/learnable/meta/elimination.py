@@ -27,7 +27,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import N_JOBS, Boolean, Certificate, Matches, Number, Run, fitted, law, optional, param
+from ..core import N_JOBS, Boolean, Certificate, Matches, Number, Run, fitted, law, laws, optional, param
 from ..data.blocks import map_reduce
 from .binary import is_routing, of_rows
 from .selectors import COUNT, CV, SCORING, TOLERANCE, Array, ColumnSelector, Given, Mask, Split, refuse_endless_scores
@@ -221,7 +221,7 @@ class RFE(ColumnSelector):
         tags.target_tags.multi_output = inner.target_tags.multi_output
         return tags
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: estimator_ must be of the class of estimator",
             lambda model: type(model.estimator_) is type(model.estimator),

@@ -14,7 +14,7 @@ from sklearn.base import MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..core import Array, Certificate, DataError, Declared, Matches, NDArray, check_parameters, fitted, law, param
+from ..core import Array, Certificate, DataError, Declared, Matches, NDArray, check_parameters, fitted, law, laws, param
 from ..data.door import read_target, read_values, require_target, take_named_columns
 
 _MODEL = Matches(
@@ -141,7 +141,7 @@ class ScaledTargetRegressor(MetaEstimatorMixin, RegressorMixin, Declared):
         tags.non_deterministic = inner.non_deterministic
         return tags
 
-    _laws = (
+    _laws = laws(
         law("{owner}: model_ is not of the class of model", lambda model: type(model.model_) is type(model.model)),
         law(
             "{owner}: center_ and scale_ must be finite numbers, scale_ positive",

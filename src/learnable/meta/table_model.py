@@ -27,6 +27,7 @@ from ..core import (
     check_parameters,
     fitted,
     law,
+    laws,
     optional,
     param,
 )
@@ -265,7 +266,7 @@ class TableModel(MetaEstimatorMixin, Declared):
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    _laws = (
+    _laws = laws(
         law(
             "TableModel: a fitted model has model_ and encoder_",
             lambda model: hasattr(model, "model_") and isinstance(model.encoder_, TableEncoder),

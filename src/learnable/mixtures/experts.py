@@ -36,6 +36,7 @@ from ..core import (
     Options,
     is_array,
     law,
+    laws,
     param,
     tags,
 )
@@ -320,7 +321,7 @@ class MixtureOfExperts(Estimator):
         )
         return Experts(gate, weights, self.variances_)
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: coef_, intercept_, gate_coef_, gate_intercept_, shift_, scale_, largest_ and variances_ must be "
             "finite float64 arrays that fit the experts, the classes and the columns",

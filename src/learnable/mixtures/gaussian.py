@@ -28,6 +28,7 @@ from ..core import (
     fitted,
     is_array,
     law,
+    laws,
     optional,
     param,
     tags,
@@ -218,7 +219,7 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         found = precisions_of(type(self).__name__, self.covariance_type, self.covariances_)
         self.precisions_, self.precisions_cholesky_ = found
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: covariances_ must be a finite float64 array of the shape of {model.covariance_type}",
             lambda m: is_array(

@@ -43,6 +43,7 @@ from ..core import (
     ParameterError,
     fitted,
     law,
+    laws,
     param,
     tags,
 )
@@ -236,7 +237,7 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
             labels[table.kept] = of_kept
         self.labels_ = labels
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: cluster_centers_ must be float64 or float32",
             lambda model: model.cluster_centers_.dtype in (np.float64, np.float32),
@@ -368,7 +369,7 @@ class KMeans(CentreModel):
             return np.ascontiguousarray(np.linalg.solve(self.whitening_.T, centres.T).T)
         return np.ascontiguousarray(centres)
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: whitening_ must be a square matrix",
             lambda model: model.metric != "mahalanobis" or model.whitening_.shape == (model.n_features_in_,) * 2,

@@ -38,6 +38,7 @@ from ..core import (
     ParameterError,
     is_array,
     law,
+    laws,
     param,
     tags,
 )
@@ -223,7 +224,7 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
             return np.ascontiguousarray(rows[:, self.medoid_indices_])
         return measure(rows, self.cluster_centers_, self.metric, type(self).__name__)
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: medoid_indices_ must be a row number for each cluster",
             lambda model: (

@@ -31,6 +31,7 @@ from ..core import (
     fitted,
     is_array,
     law,
+    laws,
     param,
     tags,
 )
@@ -300,7 +301,7 @@ class NeighborsModel(Estimator):
             found = np.concatenate([scaled_norms(gap, metric.power) for gap in gaps])
             return found**2 if metric.name == "sqeuclidean" else found
 
-    _laws = (
+    _laws = laws(
         law(
             "rows_ is not a table of numbers",
             lambda model: isinstance(model.rows_, np.ndarray) or model.rows_.format == "csr",

@@ -26,6 +26,7 @@ from ..core import (
     is_array,
     is_labels,
     law,
+    laws,
     param,
 )
 from ..data.door import Table
@@ -170,7 +171,7 @@ class KNeighborsClassifier(NamedScore, ClassifierMixin, VotingModel):
         outputs = zip(self.targets_.T, self.classes_, strict=True)
         return [_tally(targets[rows], votes, len(labels)) for targets, labels in outputs]
 
-    _laws = (
+    _laws = laws(
         law(
             "outputs_2d_ must say whether classes_ is a list",
             lambda model: model.outputs_2d_ is isinstance(model.classes_, list),

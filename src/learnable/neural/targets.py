@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from ..core.declare import ArrayLike, Matches, Nothing, Number, Options, fitted
 from ..core.errors import DataError, ModelFileError, ParameterError
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..data.door import Table, check_two_classes, read_features, read_target
 from ..risk.losses import AbsoluteLoss, GammaLoss, HuberLoss, PoissonLoss
 from .heads import Head, LogisticHead, LossHead, SoftmaxHead, SquaredHead, head_of
@@ -301,7 +301,7 @@ class NumberTargets(_Scaled):
         y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         return Data(X, y if self.y_mean_ is None else (y - self.y_mean_) / self.y_scale_, None)
 
-    _laws = (
+    _laws = laws(
         law(
             "y_mean_ and y_scale_ belong together, and no scale is zero",
             lambda model: (

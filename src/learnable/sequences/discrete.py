@@ -51,7 +51,7 @@ class CategoricalHMM(HiddenMarkovModel):
         """Return how many symbols there are: what was given, or else what a fit saw."""
         if self.__dict__.get("_given_features") is not None or not hasattr(self, "emissionprob_"):
             return self.__dict__.get("_given_features")
-        return np.shape(self.emissionprob_)[-1]
+        return np.atleast_1d(self.emissionprob_).shape[-1]
 
     def _check_rows(self, X: AnyArray) -> None:
         seen = X[~np.isnan(X)]

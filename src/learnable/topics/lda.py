@@ -41,7 +41,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..core.threads import resolve_n_jobs
 from ..data.dask_blocks import DaskBlocks
 from ..data.door import Table, read_features
@@ -530,7 +530,7 @@ class LatentDirichletAllocation(TopicAnswers, ClassNamePrefixFeaturesOutMixin, T
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    _laws = (
+    _laws = laws(
         law(
             "components_ and doc_topic_prior_ must have a row for each topic",
             lambda model: (

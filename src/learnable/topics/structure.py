@@ -36,7 +36,7 @@ from ..core.declare import (
 )
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Estimator, Run
-from ..core.loaded import law
+from ..core.loaded import law, laws
 from ..core.threads import resolve_n_jobs
 from ..data.door import is_frame, read_features
 from ..meta.splits import as_generator
@@ -436,7 +436,7 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
     def _n_features_out(self) -> int:
         return int(self.P_.shape[1])
 
-    _laws = (
+    _laws = laws(
         law(
             "the alleles do not fit the loci",
             lambda model: (

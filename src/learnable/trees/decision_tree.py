@@ -36,6 +36,7 @@ from ..core import (
     are_counts,
     hook,
     law,
+    laws,
     optional,
     param,
     resolve_n_jobs,
@@ -240,7 +241,7 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)[0]
 
-    _laws = (
+    _laws = laws(
         law(
             "trees_ must be one tree",
             lambda model: isinstance(model.trees_, Trees) and model.trees_.n_trees == 1,

@@ -34,8 +34,10 @@ from ..core import (
     Run,
     is_labels,
     law,
+    laws,
     optional,
     param,
+    passes,
     tags,
 )
 from ..core.jit import kernel
@@ -299,7 +301,7 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         np.add.at(total, tree.feature[inner], (tree.gain * tree.value.sum(axis=1))[inner])
         return total / total.sum() if total.any() else total
 
-    _laws = (
+    _laws = laws(
         law(
             "ID3Classifier: a fitted model has tree_, categories_ and types_",
             lambda model: (
@@ -313,7 +315,7 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
             "ID3Classifier: categories_ and types_ must describe every column",
             lambda model: (
                 len(model.types_) == len(model.categories_) == model.n_features_in_
-                and check_categories("ID3Classifier", model.categories_, model.types_) is None
+                and passes(check_categories, "ID3Classifier", model.categories_, model.types_)
             ),
         ),
         law(

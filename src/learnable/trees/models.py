@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import N_JOBS, Array, Declared, NDArray, fitted, is_labels, law, param, resolve, tags
+from ..core import N_JOBS, Array, Declared, NDArray, fitted, is_labels, law, laws, param, resolve, tags
 from ..data.door import Table, read_features
 from ..data.sources import rowwise
 from .layout import Trees
@@ -118,7 +118,7 @@ class TreeClasses(Declared):
             found = self.predict_proba(X)  # type: ignore[attr-defined]
             return [np.log(own) for own in found] if isinstance(found, list) else np.log(found)
 
-    _laws = (
+    _laws = laws(
         law(
             "classes_ must hold labels",
             lambda model: all(is_labels(own, 1) for own in _each(model.classes_)),

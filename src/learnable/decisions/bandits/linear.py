@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from ...core import AnyArray, DataError, hook, law
+from ...core import AnyArray, DataError, hook, law, laws
 from .._random import normal
 from ._kernels import COUNT, ROUND, SUM
 from .policy import MOST_PENDING, Policy, require
@@ -135,7 +135,7 @@ class _Linear(Policy):
         require(self, "n_features", self.n_features, 1)
         require(self, "ridge", self.ridge, 0.0, low_open=True)
 
-    _laws = (
+    _laws = laws(
         law(
             "inverse and moment of a {owner} must be finite, of one shape per model and feature",
             lambda policy: all(

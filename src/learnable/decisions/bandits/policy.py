@@ -16,7 +16,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ...core import RANDOM_STATE, AnyArray, DataError, Law, Loadable, Number, ParameterError, check_parameters, law
+from ...core import (
+    RANDOM_STATE,
+    AnyArray,
+    DataError,
+    Loadable,
+    Number,
+    ParameterError,
+    check_parameters,
+    law,
+    laws,
+)
 from .._random import make_streams
 from ._kernels import ACTIVE, CHANCE, COMMITTED, COST, COUNT, ROUND, SUM, WEIGHT, act, update
 
@@ -246,7 +256,7 @@ class Policy(Loadable):
             )
         return value
 
-    _laws: ClassVar[tuple[Law, ...]] = (
+    _laws = laws(
         law(
             "the state of a {owner} does not fit together",
             lambda policy: policy._is_sound(policy.state, policy.state.get("ring", _NO_RING)),

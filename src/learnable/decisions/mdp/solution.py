@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ...core import AnyArray, Certificate, Loadable, law
+from ...core import AnyArray, Certificate, Loadable, law, laws
 
 #: What the bounds rest on.
 PROOFS = ("discounted", "episodic", "residual", "horizon", "average", "robust")
@@ -70,7 +70,7 @@ class MDPSolution(Loadable):
     def __repr__(self) -> str:
         return f"MDPSolution({self.method}: {self.certificate_})"
 
-    _laws = (
+    _laws = laws(
         law(
             "values, bounds and policy of an MDPSolution do not fit together",
             lambda solution: (

@@ -37,6 +37,7 @@ from ...core import (
     StopFlag,
     check_parameters,
     law,
+    laws,
 )
 from .._random import make_streams
 from ..chunks import Clock, over_ranges
@@ -291,7 +292,7 @@ class TabularLearner(Loadable):
         if self.exploration == "epsilon" and self.explore > 1.0:
             raise ParameterError(f"{owner}: explore must be an epsilon of at most 1; got {self.explore!r}.")
 
-    _laws = (
+    _laws = laws(
         law(
             "the memory of a {owner} does not fit together",
             lambda learner: learner.memory is None or learner._is_sound(**learner.memory),

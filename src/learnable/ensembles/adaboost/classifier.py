@@ -35,8 +35,10 @@ from ...core import (
     are_counts,
     is_labels,
     law,
+    laws,
     optional,
     param,
+    passes,
 )
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
@@ -394,11 +396,11 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
             scores += vote * learner_outputs(learner, X, self.classes_, self._least())
             yield scores
 
-    _laws = (
+    _laws = laws(
         law("{owner}: classes_ must hold labels", lambda model: is_labels(model.classes_, 1)),
         law(
             "{owner}: estimator_weights_ are damaged",
-            lambda model: check_weights("AdaBoostClassifier", model.estimator_weights_) is None,
+            lambda model: passes(check_weights, "AdaBoostClassifier", model.estimator_weights_),
         ),
         law("{owner}: n_rows_ must be a number of rows", lambda model: are_counts(model, "n_rows_") and model.n_rows_),
         law("{owner}: seed_ must be a whole number", lambda model: are_counts(model, "seed_")),
@@ -410,13 +412,13 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
                     isinstance(model.stumps_, Stumps)
                     and len(model.stumps_) == len(model.estimator_weights_)
                     and model.models_ is None
-                    and check_stumps(
+                    and passes(
+                        check_stumps,
                         "AdaBoostClassifier",
                         model.stumps_,
                         1 if len(model.classes_) <= 2 else len(model.classes_),
                         model.n_features_in_,
                     )
-                    is None
                 )
             ),
         ),
@@ -435,10 +437,14 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
                     isinstance(model.models_, list)
                     and len(model.models_) == len(model.estimator_weights_)
                     and model.stumps_ is None
-                    and check_models(
-                        "AdaBoostClassifier", model.models_, model.estimator, model.n_features_in_, model.classes_
+                    and passes(
+                        check_models,
+                        "AdaBoostClassifier",
+                        model.models_,
+                        model.estimator,
+                        model.n_features_in_,
+                        model.classes_,
                     )
-                    is None
                 )
             ),
         ),

@@ -27,8 +27,10 @@ from ...core import (
     Run,
     are_counts,
     law,
+    laws,
     optional,
     param,
+    passes,
     resolve_n_jobs,
 )
 from ...data.door import Table, door, read_features
@@ -206,10 +208,10 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
         leaves = self.trees_.apply(X, self.n_jobs) + self.trees_.start[:-1]
         return self.trees_.value[:, 0][leaves]
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: estimator_weights_ are damaged",
-            lambda m: check_weights("AdaBoostRegressor", m.estimator_weights_) is None,
+            lambda m: passes(check_weights, "AdaBoostRegressor", m.estimator_weights_),
         ),
         law("{owner}: seed_ must be a whole number", lambda m: are_counts(m, "seed_")),
         law(
@@ -232,7 +234,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
                     isinstance(m.models_, list)
                     and len(m.models_) == m.estimator_weights_.size
                     and m.trees_ is None
-                    and check_models("AdaBoostRegressor", m.models_, m.estimator, m.n_features_in_) is None
+                    and passes(check_models, "AdaBoostRegressor", m.models_, m.estimator, m.n_features_in_)
                 )
             ),
         ),

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...core import Array, Loadable, NDArray, TaskTeam, is_array, law, resolve_n_jobs, run_tasks
+from ...core import Array, Loadable, NDArray, TaskTeam, is_array, law, laws, resolve_n_jobs, run_tasks
 from ...core.jit import kernel
 from ...trees import Columns, Trees
 from ...trees.histogram.bins import midpoints
@@ -246,7 +246,7 @@ class Stumps(Loadable):
         for t in range(len(self)):
             yield Stump(int(self.feature[t]), float(self.threshold[t]), self.value[t])
 
-    _laws = (
+    _laws = laws(
         law(
             "Stumps: feature must be one column number for each stump",
             lambda stumps: is_array(stumps.feature, (None,), np.int64) and (stumps.feature >= 0).all(),

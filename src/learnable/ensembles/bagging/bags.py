@@ -30,6 +30,7 @@ from ...core import (
     hook,
     is_array,
     law,
+    laws,
     optional,
     param,
     registered_class,
@@ -369,7 +370,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: estimators_ and estimators_features_ must have the same length",
             lambda bag: (

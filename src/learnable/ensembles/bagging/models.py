@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import DataError, fitted, is_labels, law
+from ...core import DataError, fitted, is_labels, law, laws
 from ...data.door import Target, drop_absent_classes
 from ...data.sources import rowwise
 from ...meta.binary import models_have
@@ -185,7 +185,7 @@ class BaggingClassifier(ClassifierMixin, Bagging):
         spread[:, seen] = found
         return spread
 
-    _laws = (
+    _laws = laws(
         law("BaggingClassifier: classes_ must hold labels", lambda bag: is_labels(bag.classes_, 1)),
         law(
             "BaggingClassifier: the labels of a member are not positions in classes_",

@@ -30,6 +30,7 @@ from ...core import (
     are_counts,
     hook,
     law,
+    laws,
     param,
     resolve_n_jobs,
 )
@@ -557,7 +558,7 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         X = self._read(X)
         return self.trees_.decision_path(X)
 
-    _laws = (
+    _laws = laws(
         law("{owner}: trees_ must be trees", lambda forest: isinstance(forest.trees_, Trees), "trees_"),
         law(
             "{owner}: seed_, n_samples_, n_outputs_ must be whole numbers",

@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from ...core.declare import Boolean, Matches, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError
-from ...core.loaded import law
+from ...core.loaded import law, laws
 from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
@@ -245,7 +245,7 @@ class ForestRegressor(RegressorMixin, Forest):
         found = self.predict_quantiles(X, [(1 - level) / 2, (1 + level) / 2])
         return found[:, 0], found[:, 1]
 
-    _laws = (
+    _laws = laws(
         law("{owner}: trees_ is missing", lambda forest: hasattr(forest, "trees_")),
         law(
             "leaves_ must hold the targets in the leaves",

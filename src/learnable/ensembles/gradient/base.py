@@ -35,7 +35,9 @@ from ...core import (
     is_array,
     is_labels,
     law,
+    laws,
     param,
+    passes,
     tags,
 )
 from ...data.any_order import ledgers_by_group, read_ledger
@@ -405,7 +407,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trees_") or hasattr(self, "_scores")
 
-    _laws = (
+    _laws = laws(
         law("{owner}: trees_ must be trees", lambda model: isinstance(model.trees_, Trees), "trees_"),
         law(
             "{owner}: sizes must be whole numbers",
@@ -433,7 +435,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
         ),
         law(
             "{owner}: the levels of the categories are damaged",
-            lambda model: check_levels(model.is_categorical_, model.levels_, model.n_features_in_) is None,
+            lambda model: passes(check_levels, model.is_categorical_, model.levels_, model.n_features_in_),
             "trees_",
         ),
         law("{owner}: classes_ is odd", lambda model: not model._classes or is_labels(model.classes_), "trees_"),

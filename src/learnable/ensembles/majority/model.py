@@ -47,8 +47,10 @@ from ...core import (
     is_array,
     is_labels,
     law,
+    laws,
     optional,
     param,
+    passes,
     tags,
 )
 from ...data.door import Table, door, read_features
@@ -252,7 +254,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
         opinions = [self._says(learner, X) for learner in self.estimators_]
         return self.classes_[votes_of_three(self.root_, self.votes_, opinions, X.shape[0])]
 
-    _laws = (
+    _laws = laws(
         law(
             "{owner}: classes_ must hold two labels",
             lambda model: is_labels(model.classes_) and model.classes_.size == 2,
@@ -269,7 +271,7 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
                     getattr(model, "models_", None) is None
                     and (
                         model.stumps_ is None
-                        or check_stumps("BoostByMajority", model.stumps_, 1, model.n_features_in_) is None
+                        or passes(check_stumps, "BoostByMajority", model.stumps_, 1, model.n_features_in_)
                     )
                 )
             ),
@@ -281,10 +283,14 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
                 or (
                     model.stumps_ is None
                     and isinstance(model.models_, list)
-                    and check_models(
-                        "BoostByMajority", model.models_, model.estimator, model.n_features_in_, model.classes_
+                    and passes(
+                        check_models,
+                        "BoostByMajority",
+                        model.models_,
+                        model.estimator,
+                        model.n_features_in_,
+                        model.classes_,
                     )
-                    is None
                 )
             ),
         ),

@@ -49,6 +49,7 @@ from ...core import (
     hook,
     is_array,
     law,
+    laws,
     param,
     tags,
 )
@@ -305,7 +306,7 @@ class ConformalModel(Estimator):
 
     _inner = hook("() → Any")
 
-    _laws = (
+    _laws = laws(
         law(
             "folds_ must hold one fold per row",
             lambda model: is_array(model.folds_, (None,), np.int64) and model.folds_.size and model.folds_.min() >= -1,

@@ -40,6 +40,7 @@ from ...core import (
     is_array,
     is_labels,
     law,
+    laws,
     param,
 )
 from ...data.rows import Sample, as_container, count_rows, sample_door, take_rows
@@ -273,7 +274,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     def _is_linear(self) -> bool:
         return hasattr(self, "loo_coef_")
 
-    _laws = (
+    _laws = laws(
         law("scores_ must not be negative", lambda model: (model.scores_ >= 0).all()),
         law(
             "scale_range_ must be two numbers",
@@ -536,7 +537,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     def _inner(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
 
-    _laws = (
+    _laws = laws(
         law("classes_ must hold at least two labels", lambda model: is_labels(model.classes_)),
         law(
             "uniform_ must have one number for each score",

@@ -34,6 +34,7 @@ from ...core import (
     interruptible,
     is_array,
     law,
+    laws,
     one_thread_blas,
     optional,
     param,
@@ -199,7 +200,7 @@ class Nystroem(KernelChoice, _Features):
     def _n_features_out(self) -> int:
         return len(self.component_indices_)
 
-    _laws = (
+    _laws = laws(
         law(
             "component_indices_ are out of range",
             lambda model: (
@@ -308,7 +309,7 @@ class RBFSampler(_Features):
     def _n_features_out(self) -> int:
         return int(self.random_weights_.shape[1])
 
-    _laws = (
+    _laws = laws(
         law(
             "random_weights_ must have one column per component",
             lambda model: model.random_weights_.shape[1] == model.n_components,

@@ -38,6 +38,7 @@ from ...core import (
     fitted,
     interruptible,
     law,
+    laws,
     one_thread_blas,
     optional,
     param,
@@ -261,7 +262,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelChoice,
     def _n_features_out(self) -> int:
         return len(self.eigenvalues_)
 
-    _laws = (
+    _laws = laws(
         law(
             "eigenvalues_, eigenvectors_ and kernel_means_ must be float64",
             lambda model: (

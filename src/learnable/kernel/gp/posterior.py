@@ -42,6 +42,7 @@ from ...core import (
     Rule,
     interruptible,
     law,
+    laws,
     one_thread_blas,
 )
 from ...data.blocks import map_reduce
@@ -101,7 +102,7 @@ class Trend(Loadable):
             return one
         return np.hstack([one, (X[:, self.columns] - self.centre) / self.scale])
 
-    _laws = (
+    _laws = laws(
         law(
             "a mean must have a centre and a scale for each of its columns",
             lambda trend: (

@@ -53,6 +53,7 @@ from ...core import (
     fitted,
     interruptible,
     law,
+    laws,
     never,
     no_progress,
     one_thread_blas,
@@ -588,7 +589,7 @@ class KernelLogisticRegression(ScoreProbabilities, NamedScore, ClassifierMixin, 
         codes = (scores > 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    _laws = (
+    _laws = laws(
         law(
             "intercept_ must have one finite number for each score",
             lambda model: len(model.intercept_) == refuse_other_classes(model),

@@ -53,6 +53,7 @@ from ...core import (
     fitted,
     interruptible,
     law,
+    laws,
     optional,
     param,
 )
@@ -447,7 +448,9 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
         codes = (values > 0).astype(np.int64) if values.ndim == 1 else values.argmax(axis=1)
         return np.asarray(self.classes_[codes])
 
-    _laws = (law("dual_coef_ does not fit classes_", lambda model: refuse_other_classes(model) >= 1),)
+    _laws = laws(
+        law("dual_coef_ does not fit classes_", lambda model: refuse_other_classes(model) >= 1),
+    )
 
 
 def signs_of(codes: NDArray[np.int64], n_classes: int) -> Array:

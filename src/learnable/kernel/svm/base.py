@@ -36,6 +36,7 @@ from ...core import (
     Run,
     fitted,
     law,
+    laws,
     param,
     tags,
 )
@@ -428,7 +429,7 @@ class SupportVectorMachine(Estimator):
     def _coefficients(self) -> Array:
         return np.asarray(self._dual()[0])
 
-    _laws = (
+    _laws = laws(
         law(
             "shape_fit_ is not the shape of a table",
             lambda model: (

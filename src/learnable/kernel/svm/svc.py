@@ -58,6 +58,7 @@ from ...core import (
     fitted,
     hook,
     law,
+    laws,
     param,
 )
 from ...data.door import Table, class_weights
@@ -312,7 +313,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
             columns.append(c)
         return np.stack(columns, axis=1)
 
-    _laws = (
+    _laws = laws(
         law(
             "dual_coef_ or intercept_ does not fit classes_",
             lambda model: (

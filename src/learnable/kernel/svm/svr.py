@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OutlierMixin, RegressorMixin
 
-from ...core import Boolean, Certificate, DataError, Number, ParameterError, Run, fitted, law, param
+from ...core import Boolean, Certificate, DataError, Number, ParameterError, Run, fitted, law, laws, param
 from ...data.door import Table
 from ...data.sources import NamedScore, rowwise
 from ...risk.losses import EpsilonInsensitiveLoss
@@ -66,7 +66,7 @@ class SingleMachine(SupportVectorMachine):
     def _score_rows(self, X: Any) -> Array:
         return (self._kernel_sums(self._read(X))[0] + self.intercept_)[:, 0]
 
-    _laws = (
+    _laws = laws(
         law(
             "dual_coef_ and intercept_ must have one row",
             lambda model: model.dual_coef_.shape[0] == 1 and model.intercept_.shape == (1,),
@@ -327,7 +327,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
         largest = float(np.abs(X.diagonal() if self._has_matrix() else kernel.diagonal(X)).max())
         return self._store_one(table, X, fit, 0.5 * total**2 * largest)
 
-    _laws = (
+    _laws = laws(
         law(
             "offset_ must be the negative of intercept_",
             lambda model: np.array_equal(model.offset_, -model.intercept_[0]),

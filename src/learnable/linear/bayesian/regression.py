@@ -43,6 +43,7 @@ from ...core import (
     fitted,
     interruptible,
     law,
+    laws,
     one_thread_blas,
     param,
 )
@@ -225,7 +226,7 @@ class LinearPosterior(LinearModel):
         X = read_features(self, X)
         return np.asarray((X @ coef.T).T + level[:, None])
 
-    _laws = (
+    _laws = laws(
         law(
             "eigenvalues_ must be positive, at most one per feature",
             lambda model: len(model.eigenvalues_) <= model.n_features_in_ and (model.eigenvalues_ > 0).all(),

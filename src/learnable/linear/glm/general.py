@@ -28,7 +28,7 @@ from ...core.certificate import Certificate
 from ...core.declare import MAX_ITER, TOLERANCE, Boolean, Matches, Nothing, Number, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError, SeparableDataError
 from ...core.estimator import Run
-from ...core.loaded import law
+from ...core.loaded import law, laws
 from ...data.blocks import map_reduce
 from ...data.door import Table, door
 from ...data.sources import NamedScore, rowwise
@@ -262,7 +262,7 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
         free = [columns[j] for j in self.free_columns_]
         return ["(intercept)", *free] if self.fit_intercept else free
 
-    _laws = (
+    _laws = laws(
         law(
             "free_columns_ or offset_column_ name a column that the model does not have",
             lambda model: max(model.free_columns_.max(initial=-1), int(model.offset_column_)) < model.n_features_in_,

@@ -23,7 +23,20 @@ import numpy as np
 from scipy.linalg import solve_triangular, svdvals
 from sklearn.utils.validation import check_is_fitted
 
-from ...core import TOLERANCE, Array, Boolean, Certificate, DataError, Options, ParameterError, Run, fitted, law, param
+from ...core import (
+    TOLERANCE,
+    Array,
+    Boolean,
+    Certificate,
+    DataError,
+    Options,
+    ParameterError,
+    Run,
+    fitted,
+    law,
+    laws,
+    param,
+)
 from ...data.door import Table, door, read_features
 from ...data.sources import rowwise
 from ...probability.student_t import StudentT
@@ -194,7 +207,7 @@ class LinearRegression(LeastSquaresModel):
             )
         return np.asarray(solve_triangular(factor, np.eye(len(factor)), check_finite=False))
 
-    _laws = (
+    _laws = laws(
         law(
             "df_resid_, n_rows_ and rank_ must be integers",
             lambda model: all(

@@ -35,6 +35,7 @@ from ...core import (
     Run,
     fitted,
     law,
+    laws,
     param,
 )
 from ...data.blocks import Blocks, Part
@@ -234,7 +235,7 @@ class RidgeClassifierCV(ChoosingModel, LabelRidge):
             self.cv_results_ = self.cv_results_[:, None, :]
         return certificate
 
-    _laws = (
+    _laws = laws(
         law(
             "criterion_path_ must have one score per candidate",
             lambda model: model.criterion_path_.shape == (np.size(model.alphas),),

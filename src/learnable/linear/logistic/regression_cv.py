@@ -34,6 +34,7 @@ from ...core import (
     Run,
     fitted,
     law,
+    laws,
     param,
     resolve_n_jobs,
 )
@@ -316,7 +317,7 @@ class LogisticRegressionCV(ChoosingModel, LogisticRegression):
                 stacklevel=6,
             )
 
-    _laws = (
+    _laws = laws(
         law(
             "scores_ and coefs_paths_ must have arrays of one shape",
             lambda model: all(

@@ -30,6 +30,7 @@ from ...core import (
     Run,
     fitted,
     law,
+    laws,
     no_progress,
     param,
 )
@@ -143,7 +144,9 @@ class NonconvexRegression(NamedScore, RegressorMixin, LinearRegressorModel):
         L = smooth.lipschitz
         return float(L * (steepest / (L * height)) ** (2.0 - self.q)) if L > 0 else 0.0
 
-    _laws = (law("alphas_ must fall", lambda model: (np.diff(model.alphas_) <= 0).all(), "alphas_"),)
+    _laws = laws(
+        law("alphas_ must fall", lambda model: (np.diff(model.alphas_) <= 0).all(), "alphas_"),
+    )
 
 
 def smooth_part(problem: Compressed, scale: Array) -> Smooth:

@@ -36,6 +36,7 @@ from ...core import (
     Run,
     fitted,
     law,
+    laws,
     param,
 )
 from ...data import Blocks, Part, Table, door
@@ -264,7 +265,7 @@ class BestSubset(NamedScore, RegressorMixin, LinearRegressorModel):
         length = 0 if search.state[_kernels.LOST] else int(search.state[_kernels.LENGTH])
         self.proof_ = search.proof[:length].copy()
 
-    _laws = (
+    _laws = laws(
         law(
             "proof_ names a column or group that the model does not have",
             lambda model: model.proof_.max(initial=-1) < model.n_features_in_,

@@ -15,7 +15,21 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ...core import TOLERANCE, AnyArray, Certificate, DataError, NDArray, Number, Options, Run, fitted, law, param, tags
+from ...core import (
+    TOLERANCE,
+    AnyArray,
+    Certificate,
+    DataError,
+    NDArray,
+    Number,
+    Options,
+    Run,
+    fitted,
+    law,
+    laws,
+    param,
+    tags,
+)
 from ...data.door import Table, class_weights, door, refuse_extreme_sizes
 from ...data.sources import rowwise
 from ..base import LinearClassifierModel
@@ -137,7 +151,7 @@ class BestSubsetClassifier(LinearClassifierModel):
         scores = self.decision_function(X)
         return np.column_stack([-np.logaddexp(0.0, scores), -np.logaddexp(0.0, -scores)])
 
-    _laws = (
+    _laws = laws(
         law(
             "proof_ names a column or group that the model does not have",
             lambda model: model.proof_.max(initial=-1) < model.n_features_in_,

@@ -31,6 +31,7 @@ from ...core import (
     Run,
     fitted,
     law,
+    laws,
     optional,
     param,
 )
@@ -84,7 +85,7 @@ class PursuitModel(NamedScore, RegressorMixin, LinearRegressorModel):
         self.n_iter_ = counts if several else counts[0]
         return Certificate("greedy", 0.0, TOLERANCE, None, max(1, sum(counts)), by_construction=True)
 
-    _laws = (
+    _laws = laws(
         law(
             "order_ and n_iter_ are lists exactly for several targets, with one entry per target",
             lambda model: (

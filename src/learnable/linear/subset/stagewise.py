@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from ...core import MAX_ITER, Array, Certificate, Number, Run, fitted, law, param
+from ...core import MAX_ITER, Array, Certificate, Number, Run, fitted, law, laws, param
 from ...data.door import Table, door
 from ...data.sources import NamedScore
 from ..base import LinearRegressorModel
@@ -94,7 +94,7 @@ class ForwardStagewise(NamedScore, RegressorMixin, LinearRegressorModel):
         counts = np.bincount(np.abs(moves) - 1, np.sign(moves), minlength=p) if len(moves) else np.zeros(p)
         return np.asarray(counts * self.unit_)
 
-    _laws = (
+    _laws = laws(
         law(
             "moves_ names a column that the model does not have",
             lambda model: (model.moves_ != 0).all() and np.abs(model.moves_).max(initial=0) <= model.n_features_in_,

@@ -40,6 +40,7 @@ from ...core import (
     fitted,
     is_labels,
     law,
+    laws,
     optional,
     param,
     tags,
@@ -366,7 +367,7 @@ class RegularizedRisk(NamedScore, _ScoredByLoss):
         p = np.asarray(loss_of(self).probability(self._scores(X)))
         return np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
 
-    _laws = (
+    _laws = laws(
         law("n_features_in_ must be an integer", lambda model: isinstance(model.n_features_in_, int), "intercept_"),
         law(
             "coef_ does not fit intercept_ and the number of columns",

@@ -41,6 +41,7 @@ from ....core import (
     check_parameters,
     hook,
     law,
+    laws,
     one_thread_blas,
     optional,
     resolve_n_jobs,
@@ -485,7 +486,7 @@ class DeepAgent(Loadable):
         if target is not None and eval_every is None:
             raise ParameterError(f"{owner}: a target is looked at in evaluations; set eval_every.")
 
-    _laws = (
+    _laws = laws(
         law(
             "the memory of a {owner} does not fit together",
             lambda agent: agent._check() is None and (agent.memory is None or agent._is_sound(agent.memory)),
