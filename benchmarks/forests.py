@@ -55,12 +55,12 @@ def make_rows(n: int, d: int = 30, *, classes: int = 2, seed: int = 0) -> tuple[
     return X, np.where(noisy, 1 - labels, labels)
 
 
-def training_rows(n: int, *, classes: int = 2) -> Callable[[bool], Split]:
+def training_rows(n: int, d: int = 30, *, classes: int = 2) -> Callable[[bool], Split]:
     """Return the function that makes n training rows, and half as many to judge on."""
 
     def make(quick: bool) -> Split:
         m = n // 20 if quick else n
-        X, y = make_rows(m + m // 2, classes=classes)
+        X, y = make_rows(m + m // 2, d, classes=classes)
         return Split(X[:m], y[:m], X[m:], y[m:])
 
     return make
@@ -103,6 +103,17 @@ def prediction_error(shares: Any, data: Forest) -> dict[str, float]:
 
 
 ROWS = [
+    Row(
+        "random_forest_exact",
+        "RandomForestClassifier, 100 trees, exact; intelex bins",
+        "100,000 × 28",
+        training_rows(100_000, 28),
+        {OURS: forest(OURS, "RandomForestClassifier"), INTELEX: forest(INTELEX, "RandomForestClassifier")},
+        test_error,
+        {INTELEX: 1.3},
+        compared="error",
+        tolerance=TOLERANCE,
+    ),
     Row(
         "random_forest",
         "RandomForestClassifier, 100 trees, exact",
