@@ -8,7 +8,7 @@ Where other jobs share the cores, wall times say little. By the processor's seco
 least of two to eight), as multiples of ours on an EPYC of the fourth generation: torch 27 and scikit-learn 10
 (`mlp_small`), 8 and 5.4 (`mlp_medium`), 1.5 and 1.6 (`mlp_wide`), 1.07 and 1.06 (`mlp_digits`), torch 1.4
 (`resnet`), 4.1, 1.8 and 1.4 (`lstm_16`, `lstm_64`, `lstm_256`), scikit-learn 8.7 (`mlp_predict`). `mlp_digits` is a
-matter of matrix products, which all three leave to BLAS; ours gains where batches are cut in two for two threads.
+matter of matrix products, which all three leave to BLAS; ours gains where two threads share a batch and the step.
 """
 
 from __future__ import annotations
