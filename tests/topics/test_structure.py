@@ -105,7 +105,7 @@ def test_a_sweep_draws_every_copy_by_its_chances(ploidy, most):
         distance = (np.abs(counts.mean(axis=0) - mean) / np.sqrt(np.maximum(variance, 1e-9) / len(drawn)))[told]
         assert distance.max() < 5.0
         assert 0.8 < (distance**2).mean() < 1.2 or told.sum() < 50
-    assert drawn[0].level == pytest.approx(oracle.log_likelihood(table, Q, P), rel=1e-7)
+    assert drawn[0].level == pytest.approx(oracle.log_likelihood(table, Q, P), rel=1e-12)
 
 
 def test_counts_of_many_individuals_do_not_overflow():

@@ -3,7 +3,7 @@
 The shares X (individuals by alleles; a missing genotype has the locus's mean) have expectation Q Pᵀ. X is replaced by
 its projection U Wᵀ on as many directions as there are populations, and Q and P are improved in turn,
 min ‖U Wᵀ − Q Pᵀ‖², each moved to the nearest it may be. A round costs O((n + L) K²), and the genotypes are read twice
-in all. On HapMap3 with three populations such a start lies 2,000 below the greatest log-likelihood, where
+in all. On HapMap3 with three populations such a start lies 3,300 below the greatest log-likelihood, where
 proportions from the corners of the cloud lie 100,000 below it.
 
 Reference: I. Cabreros and J. Storey, A likelihood-free estimator of population structure, Genetics 212 (2019).
