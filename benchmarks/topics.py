@@ -4,9 +4,8 @@ The quality is measured here, by code that no contender uses: the log joint of w
 held-out documents by importance sampling from the prior's mixture, and the likelihood of genotypes from Q and P.
 
 Two peers are programs and were measured by hand, by processor time with one thread. STRUCTURE 2.3.4 (the binary that
-PyPI's structure_threader ships) takes 5.8 ms per sweep of 200 × 500 × 2 copies, K = 3, and ours 4.4. adamixture 1.8.8
-takes 2.9 to 3.2 s for HapMap3, K = 3, as a whole process and without the 750 loci that it drops; ours 2.4 to 2.7 s for
-the fit to within 0.1 of the best log-likelihood.
+PyPI's structure_threader ships) takes 5.8 ms per sweep of 200 × 500 × 2 copies, K = 3, and ours 0.65. adamixture 1.8.8
+takes 4.1 to 4.7 s for HapMap3, K = 3, as a whole process with all loci; ours 3.7 s for the fit.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ from learnable.topics import (
     simulate_genotypes,
 )
 from learnable.topics.copies import copies_of
-from learnable.topics.structure_ml import Likelihood, feasible_rows, maximise, start_frequencies
+from learnable.topics.structure_ml import Likelihood, feasible_rows, maximise, spectral_start, start_frequencies
+from learnable.topics.structure_start import least_squares_start, on_simplex
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -104,7 +105,7 @@ def test_a_sweep_draws_every_copy_by_its_chances(ploidy, most):
         distance = (np.abs(counts.mean(axis=0) - mean) / np.sqrt(np.maximum(variance, 1e-9) / len(drawn)))[told]
         assert distance.max() < 5.0
         assert 0.8 < (distance**2).mean() < 1.2 or told.sum() < 50
-    assert drawn[0].level == pytest.approx(oracle.log_likelihood(table, Q, P), rel=1e-7)
+    assert drawn[0].level == pytest.approx(oracle.log_likelihood(table, Q, P), rel=1e-12)
 
 
 def test_counts_of_many_individuals_do_not_overflow():
@@ -346,6 +347,32 @@ def test_fast_structure_agrees(reference_data):
     order = align_columns(published, model.Q_)
     assert np.abs(model.Q_[:, order] - published).mean() < 0.07
     assert np.corrcoef(model.Q_[:, order].ravel(), published.ravel())[0, 1] > 0.97
+
+
+def test_a_start_by_least_squares_is_near_the_maximum():
+    """Rows go to the nearest point of the simplex, and the start is far above that from corners of the cloud."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(20, 4))
+    near = on_simplex(rows)
+    np.testing.assert_allclose(near.sum(axis=1), 1.0)
+    assert (near >= 0).all()
+    for other in rng.dirichlet(np.ones(4), size=50):
+        assert (((near - rows) ** 2).sum(axis=1) <= ((other - rows) ** 2).sum(axis=1) + 1e-12).all()
+    Q = rng.dirichlet(np.full(3, 0.3), size=60)
+    P = rng.dirichlet([1.0, 1.0, 1.0], size=(200, 3)).transpose(0, 2, 1).reshape(600, 3)
+    alleles = simulate_genotypes(Q, P, np.arange(0, 601, 3), random_state=rng).alleles.copy()
+    alleles[rng.random(alleles.shape[:2]) < 0.1] = -1
+    table = Genotypes.from_alleles(alleles, n_alleles=np.full(200, 3))
+    corners = spectral_start(table, 3, rng)
+    likelihood = Likelihood(table)
+    begun = likelihood.value(*(corners, start_frequencies(table, corners)))
+    found_Q, found_P = least_squares_start(table, corners)
+    np.testing.assert_allclose(found_Q.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.add.reduceat(found_P, table.starts[:-1], axis=0), 1.0)
+    reached = maximise(likelihood, found_Q, found_P, tol=1e-8, max_iter=100, progress=lambda i, level: False)
+    start = likelihood.value(found_Q, found_P)
+    assert begun < start < reached.history[-1]
+    assert reached.history[-1] - start < 0.5 * (reached.history[-1] - begun)
 
 
 def test_odd_tables_have_right_answers():

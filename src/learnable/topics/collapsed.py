@@ -9,6 +9,7 @@ threads, and each has a stream of its own, so results do not either.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class WordOrder:
         self.documents = [documents[own] for own in self.parts]
         self.starts = [np.r_[0, np.cumsum(np.bincount(words[own], minlength=V))] for own in self.parts]
 
-    def load(self, z: Topics) -> tuple[Topics, NDArray[np.signedinteger]]:
+    def load(self, z: Topics) -> tuple[Topics, NDArray[np.signedinteger[Any]]]:
         """Return the topics in this order, and how often each document has each topic."""
         ordered = z[self.order]
         own = np.zeros(self.shape, dtype=self.kind)
@@ -72,7 +73,7 @@ class WordOrder:
     def sweep(
         self,
         z: Topics,
-        own: NDArray[np.signedinteger],
+        own: NDArray[np.signedinteger[Any]],
         alpha: Array,
         beta: float,
         words: NDArray[np.uint64],

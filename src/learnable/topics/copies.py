@@ -75,7 +75,7 @@ class TwoAlleles:
         out[self.first[self.two] + 1] = pairs[self.two, 1]
         return out
 
-    def _as_pairs(self, P: Array, out: NDArray[np.float32]) -> None:
+    def _as_pairs(self, P: Array, out: Array) -> None:
         """OUT out (L, 2, K): frequencies of both alleles, zero for the second of a locus with one."""
         if self.all_two:
             out[:] = P.reshape(out.shape)
@@ -88,15 +88,17 @@ class TwoAlleles:
         """Draw the population of every copy."""
         n, K = Q.shape
         B = self.n_blocks
-        both = np.zeros((B * LOCI, 2, K), dtype=np.float32)
+        both = np.zeros((B * LOCI, 2, K))
         self._as_pairs(P, both[: self.n_loci])
-        tables = np.ascontiguousarray(both.reshape(B, LOCI, 2, K).transpose(0, 3, 2, 1))
-        shares = np.ascontiguousarray(Q, dtype=np.float32)
+        exact = np.ascontiguousarray(both.reshape(B, LOCI, 2, K).transpose(0, 3, 2, 1))
+        tables = exact.astype(np.float32)
+        whole = np.ascontiguousarray(Q, dtype=np.float64)
+        shares = whole.astype(np.float32)
         own = np.empty((B, n, K - 1), dtype=np.int32)
         counts = np.empty((B, K - 1, 2, LOCI), dtype=np.int32)
 
         def task(b: int) -> float:
-            return float(sweep_copies(self.codes[b], tables[b], shares, words, b, own[b], counts[b]))
+            return float(sweep_copies(self.codes[b], tables[b], shares, exact[b], whole, words, b, own[b], counts[b]))
 
         levels = [task(b) for b in range(B)] if self.threads == 1 else run_tasks(task, B, self.threads)
         beyond = counts.transpose(0, 3, 2, 1).reshape(B * LOCI, 2, K - 1)[: self.n_loci]

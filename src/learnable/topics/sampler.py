@@ -38,15 +38,9 @@ Array = NDArray[np.float64]
 METHODS = ("sparse", "gibbs", "collapsed")
 #: Topics up to which all terms of a token are computed instead of looking into alias tables.
 MOST_DENSE = 48
-#: Collapsed sweeps at the start of a sparse chain: for few topics, and one more for so many, from clusters of documents
-#: or from topics at random.
+#: Collapsed sweeps at the start of a sparse chain: for few topics, and one more for so many.
 _APPROACH = 30
 _TOPICS_PER_SWEEP = 10
-_TOPICS_PER_SWEEP_AT_RANDOM = 2.5
-#: Clusters of documents are a start where the prior does not spread a document over many topics: Σα is at most this
-#: share of its tokens. With 500 topics of α = 0.1 and 100 tokens they held the chain back: 64 sweeps from clusters and
-#: 60 from topics at random reached the same log joint, and after that those at random were ahead.
-_MOST_SPREAD = 0.25
 #: Parts of the documents in these sweeps: as many threads can share them.
 _PARTS = 4
 #: Documents of a task: a fixed cut, whatever the number of threads.
@@ -202,16 +196,13 @@ class TopicSampler(Sampler):
         return TopicState(z, self.alpha.copy(), np.array([self.beta]))
 
     def _approach(self, z: NDArray[np.int32], rng: Rng) -> None:
-        """Begin with clusters of documents or at random, and take collapsed sweeps: they move faster than Φ does."""
-        clusters = None
-        if self.alpha.sum() <= _MOST_SPREAD * self.lengths.mean():
-            clusters = cluster_documents(self.corpus, self.K, rng)
+        """Begin with clusters of documents and take collapsed sweeps: they move far faster than draws of Φ do."""
+        clusters = cluster_documents(self.corpus, self.K, rng)
         if clusters is not None:
             z[:] = np.repeat(clusters, self.lengths)
         order = WordOrder(self.corpus, self.K, _PARTS if len(z) >= _LEAST_TOKENS else 1)
         topics, own = order.load(z)
-        per_sweep = _TOPICS_PER_SWEEP_AT_RANDOM if clusters is None else _TOPICS_PER_SWEEP
-        for _ in range(_APPROACH + int(self.K / per_sweep)):
+        for _ in range(_APPROACH + self.K // _TOPICS_PER_SWEEP):
             if self.halted():
                 break
             order.sweep(topics, own, self.alpha, self.beta, step_words(rng, 1)[0], self.threads)

@@ -47,6 +47,7 @@ from .sampler import run_chains
 from .structure_gibbs import PopulationSampler
 from .structure_mixture import chances_of, maximise_mixture
 from .structure_ml import LEAST, Likelihood, maximise, project, spectral_start, start_frequencies
+from .structure_start import least_squares_start
 
 Array = NDArray[np.float64]
 
@@ -266,6 +267,8 @@ class PopulationStructure(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Est
                 start[genotypes.n_typed == 0] = 1.0 / K  # nothing moves them from there
             climb = partial(maximise, likelihood, tol=self.tol, progress=run.progress)
             pairs = [(Q, start_frequencies(genotypes, Q)) for Q in (starts if K > 1 else starts[:1])]
+            if K > 1:
+                pairs[0] = least_squares_start(genotypes, starts[0])
             if len(pairs) > 1:
                 tries = [climb(Q, P, max_iter=min(10, self.max_iter)) for Q, P in pairs]
                 best = max(tries, key=lambda one: one.history[-1])

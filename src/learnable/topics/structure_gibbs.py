@@ -125,6 +125,8 @@ class PopulationSampler(Sampler):
         chances = Q if x is None else np.asarray(x, dtype=np.float64)
         if self.admixture:
             own, copies, _ = self.copies.sweep(P, chances, step_words(rng, 1)[0])  # P says nothing
+        elif x is None:
+            own, copies = self._counts_of(rng.integers(0, self.K, size=n, dtype=np.int32))
         else:
             z = (chances.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
             own, copies = self._counts_of(np.minimum(z, self.K - 1).astype(np.int32))
