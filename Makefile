@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Python keeps the bytecode of what it imports, whatever the shell says: the tests start hundreds of processes, and
+# each would compile NumPy, SciPy and scikit-learn anew, for three seconds.
+unexport PYTHONDONTWRITEBYTECODE
 # A file is one worker's, in the order of the folders: sorted by their numbers of tests, long files of few tests would
 # come last and leave one worker alone.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
@@ -48,7 +51,7 @@ kernels-trees kernels-others: kernels-%: $(VENV)/.installed-test
 	$(BIN)/python -m tests.warm $*
 
 # Kernels for the common levels of processors, compiled and checked; then the wheel that carries them.
-wheel: $(VENV)/.installed-cli
+wheel: $(VENV)/.installed-cli $(VENV)/.installed-dask
 	$(BIN)/python tools/build_kernels.py
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	ls -l dist

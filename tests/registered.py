@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
-from learnable.core.declare import Boolean, Either, Nothing, Options
 from learnable.core.registry import registered_class
 from learnable.linear import LogisticRegression, Ridge
 
@@ -105,20 +104,3 @@ def fitted(name):
         warnings.simplefilter("ignore")
         model.fit(X) if y is None else model.fit(X, y)
     return model, X, y
-
-
-def variants(name):
-    """Yield the settings that differ from a model's defaults in one declared choice: an option, a truth value."""
-    known = build(name).get_params(deep=False)
-    for parameter, rule in getattr(registered_class(name), "_parameters", {}).items():
-        for value in _choices(rule):
-            if parameter in known and not (type(known[parameter]) is type(value) and known[parameter] == value):
-                yield {parameter: value}
-
-
-def _choices(rule):
-    if isinstance(rule, Either):
-        return [*_choices(rule.first), *_choices(rule.second)]
-    if isinstance(rule, Options):
-        return list(rule.words)
-    return [False, True] if isinstance(rule, Boolean) else [None] if isinstance(rule, Nothing) else []

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from tests.mutations import answers, same
-from tests.registered import brief, build, fitted, small_table, variants
+from tests.registered import brief, build, fitted, small_table
 
 from learnable.core import model_file
 from learnable.core._encoding import encode
@@ -17,6 +17,7 @@ from learnable.core.fitted_members import FITTED, check_fitted_members
 from learnable.core.model_file import load, save
 from learnable.core.registry import REGISTRY, estimator_names
 from learnable.core.verification import verify
+from learnable.evaluation.comparison.warm import choices_of
 
 
 def arrays_in(document):
@@ -115,11 +116,11 @@ def test_every_fit_sets_what_the_table_names(name):
     assert name in FITTED
     assert missing_in(fitted(name)[0]) is None
     n_fits = 0
-    for setting in variants(name):
+    for setting in choices_of(name):
         model = brief(build(name)).set_params(**setting)
         with warnings.catch_warnings(), contextlib.suppress(ValueError):  # settings that need others, or other data
             warnings.simplefilter("ignore")
             model.fit(X) if y is None else model.fit(X, y)
             n_fits += 1
             assert missing_in(model) is None, setting
-    assert n_fits > 0 or not list(variants(name))
+    assert n_fits > 0 or not list(choices_of(name))

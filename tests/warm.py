@@ -9,9 +9,7 @@ from __future__ import annotations
 import sys
 
 from learnable.core.registry import estimator_names
-from learnable.decisions.warm import small_decisions
-from learnable.evaluation.comparison.warm import warm_models
-from learnable.mixtures.warm import small_partitions
+from learnable.evaluation.comparison.cases import warm_cases
 
 TREES = {
     "DecisionTreeClassifier",
@@ -34,11 +32,9 @@ def main(half: str) -> int:
     """Fit the models to a few rows; return how many could not be fitted."""
     names = estimator_names()
     assert half in ("trees", "others") and set(names) >= TREES
+    chosen = [name for name in names if (name in TREES) == (half == "trees")]
     failed = 0
-    if half == "others":
-        for _ in (*small_decisions(), *small_partitions()):
-            pass
-    for warmed in warm_models([name for name in names if (name in TREES) == (half == "trees")]):
+    for warmed in warm_cases(chosen, others=half == "others", documented=False):  # examples are tests themselves
         if warmed.failure is not None:
             print(f"{warmed.name}: {warmed.failure}", file=sys.stderr)
             failed += 1

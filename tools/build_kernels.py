@@ -2,13 +2,15 @@
 
 `make wheel` runs this before it builds the wheel. For each level that this machine can run:
 
-1. every registered model is fitted to a few rows in processes whose processor is set to the level, which compiles its
-   kernels;
-2. the same fits run again in processes without any setting, as a user's will, on the files of step 1. Nothing may be
+1. the small cases of `learnable warmup` (fits of every registered model, documented examples, what else has kernels)
+   run in processes whose processor is set to the level, which compiles their kernels;
+2. the same cases run again in processes without any setting, as a user's will, on the files of step 1. Nothing may be
    compiled there, the predictions must be those of step 1 to the bit, and those of this machine's own code to
    1e-12. The files that were loaded are the ones to ship: kernels that are only parts of others are in them.
 
-    python tools/build_kernels.py [--processes 2] [--keep FOLDER]
+A kernel that no case reaches stops the build (`tools/kernel_reach.py`).
+
+    python tools/build_kernels.py [--processes 2]
 """
 
 from __future__ import annotations
@@ -27,12 +29,15 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a file, this one knows its own folder only
+from tools.kernel_reach import missing, take_inventory
+
 HERE = Path(__file__).resolve().parent.parent
 TARGET = HERE / "src" / "learnable" / "compiled"
+OURS = "learnable."  #: how the names of kernels begin; examples define others
 CLOSE = 1e-12  #: difference between processors: sums in another order, hardly more than the last digit so far
 #: Further apart are steps in single precision, and hundreds of steps that each start from the last one's rounding.
 LOOSER = {"LSTMClassifier": 1e-5, "LSTMRegressor": 1e-5, "MDS": 1e-9}
-LARGER = (300, 5)  #: rows and columns from which on some models take other kernels than for a few rows
 
 
 def main() -> int:
@@ -52,6 +57,9 @@ def main() -> int:
     shutil.rmtree(TARGET, ignore_errors=True)
     with tempfile.TemporaryDirectory() as work:
         native = run_parts(options.processes, Path(work), "native", {}, None)
+        lost = missing(take_inventory(), native["called"])
+        if lost:
+            raise SystemExit("no case reaches " + ", ".join(lost))
         for level in levels_here():
             build_level(level, options.processes, Path(work), native)
     (TARGET / VERSIONS_FILE).write_text(json.dumps(dict(build_versions())) + "\n")
@@ -71,11 +79,11 @@ def build_level(level: str, processes: int, work: Path, native: dict) -> None:
     empty = work / f"{level}-empty"
     loaded = run_parts(processes, work, f"{level}-load", {"NUMBA_CACHE_DIR": str(empty)}, shipped.parent)
     if loaded["compiled"]:
-        raise SystemExit(f"{level}: {loaded['compiled']} kernels had to be compiled although they were built")
+        raise SystemExit(f"{level}: had to be compiled although they were built: {', '.join(loaded['compiled'])}")
     compare(built["values"], loaded["values"], 0.0, f"{level}, loaded against built")
     compare(native["values"], loaded["values"], CLOSE, f"{level} against this processor's own code")
     (TARGET / level).mkdir(parents=True)
-    for name in sorted(loaded["files"]):
+    for name in sorted(name for name in loaded["files"] if name.startswith(OURS)):
         shutil.copyfile(shipped / name, TARGET / level / name)  # readable by all, unlike those of a cache
     size = sum(file.stat().st_size for file in (TARGET / level).iterdir())
     took = time.perf_counter() - began
@@ -90,13 +98,14 @@ def run_parts(processes: int, work: Path, name: str, settings: dict[str, str], s
         result = work / f"{name}-{part}.pickle"
         command = [sys.executable, __file__, "--fit", f"{part}/{processes}", str(shipped or ""), str(result)]
         running.append((subprocess.Popen(command, env=environment), result))
-    total: dict = {"values": {}, "files": set(), "compiled": 0}
+    total: dict = {"values": {}, "files": set(), "called": set(), "compiled": []}
     for process, result in running:
         if process.wait() != 0:
             raise SystemExit(f"{name}: a process failed")
         found = pickle.loads(result.read_bytes())
         total["values"] |= found["values"]
         total["files"] |= set(found["files"])
+        total["called"] |= found["called"]
         total["compiled"] += found["compiled"]
     return total
 
@@ -125,25 +134,24 @@ def numbers_of(value: object) -> np.ndarray:
 
 
 def fit_part(part: str, shipped: str, result: str) -> int:
-    """Fit every n-th model to a few rows and write down what came out."""
+    """Run every n-th case and write down what came out."""
     from learnable.core import kernel_cache
     from learnable.core.registry import estimator_names
-    from learnable.decisions.warm import small_decisions
-    from learnable.evaluation.comparison.warm import small_fits
-    from learnable.mixtures.warm import small_partitions
+    from learnable.evaluation.comparison.cases import examples, model_cases, other_cases
 
     if shipped:
         kernel_cache.shipped_folder = Path(shipped).joinpath
     number, count = (int(word) for word in part.split("/"))
     values = {}
     for name in estimator_names()[number::count]:
-        for case, prediction in enumerate(small_fits(name)):
-            values[f"{name}, case {case}"] = prediction
-        for case, prediction in enumerate(small_fits(name, sparse=False, single=False, shape=LARGER)):
-            values[f"{name}, larger case {case}"] = prediction
+        values |= dict(model_cases(name))
     if number == 0:
-        values |= dict(small_decisions()) | dict(small_partitions())
-    outcome = {"values": values, "files": kernel_cache.loaded, "compiled": kernel_cache.origins["compiled"]}
+        values |= dict(other_cases())
+    if number == count - 1:
+        for _ in examples():  # that they print what they say is the tests' matter
+            pass
+    outcome = {"values": values, "files": kernel_cache.loaded, "called": kernel_cache.called}
+    outcome["compiled"] = [name for name in kernel_cache.compiled if name.startswith(OURS)]
     Path(result).write_bytes(pickle.dumps(outcome))
     return 0
 

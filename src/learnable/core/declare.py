@@ -219,6 +219,23 @@ def optional(rule: Rule) -> Rule:
     return Either(rule, Nothing())
 
 
+def choices(rule: Rule) -> list[Any]:
+    """Return the values that a rule lists: words, truth values, None; a range of numbers lists none.
+
+    Examples
+    --------
+    >>> choices(optional(Options("l1", "l2")))
+    ['l1', 'l2', None]
+    """
+    if isinstance(rule, Either):
+        return [*choices(rule.first), *choices(rule.second)]
+    if isinstance(rule, Options):
+        return list(rule.words)
+    if isinstance(rule, Boolean):
+        return [False, True]
+    return [None] if isinstance(rule, Nothing) else []
+
+
 #: Shared by every iterative model and every model with randomness or threads.
 MAX_ITER = Number(low=1, integer=True)
 MAX_SECONDS = optional(Number(low=0.0, low_open=True))

@@ -188,8 +188,11 @@ _dumps: Any = serialize.dumps
 
 #: What this process has done: how often code came "cached", "shipped" or "compiled".
 origins: Counter[str] = Counter()
-#: The files it loaded.
+#: The files it loaded, and the names of the kernels that it compiled.
 loaded: list[str] = []
+compiled: list[str] = []
+#: The names of the kernels that Python called in it, or passed to others, whatever they came from.
+called: set[str] = set()
 
 
 class MissingKernelError(RuntimeError):
@@ -217,7 +220,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
         self._function = function
         self._options = options
-        self._name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
+        self._name = name_of(function)
         self._content: str | None = None
         self._enabled = True
 
@@ -240,6 +243,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for these types, or None."""
         rtsys.initialize(target_context)  # what compiled code calls; what compiling needs, the compiler loads itself
+        called.update((self._name, *(name for kind in _arguments(sig) for name in _kernels_in(kind))))
         if self._is_known():
             for origin, folder, processor in _places(target_context.codegen().magic_tuple()):
                 path = folder.joinpath(self._file_name(sig, processor))
@@ -254,6 +258,7 @@ class KernelCache(_Cache):  # type: ignore[misc]
         if _loads_only:
             raise MissingKernelError(f"{self._name} has not been compiled for these arguments")
         origins["compiled"] += 1
+        compiled.append(self._name)
         return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
@@ -275,10 +280,27 @@ class KernelCache(_Cache):  # type: ignore[misc]
         return self._enabled
 
     def _file_name(self, sig: Any, processor: str) -> str:
-        kinds = sig if isinstance(sig, tuple) else (*sig.args, sig.return_type)
-        types = "; ".join(describe_type(kind) for kind in kinds)
+        types = "; ".join(describe_type(kind) for kind in _arguments(sig))
         key = _digest(str(self._content), types, processor, _environment())
         return f"{self._name}-{key[:32]}{_SUFFIX}"
+
+
+def _arguments(sig: Any) -> tuple[Any, ...]:
+    """Return the types in a signature, however Numba gives it."""
+    return sig if isinstance(sig, tuple) else (*sig.args, sig.return_type)
+
+
+def _kernels_in(kind: Any) -> Iterator[str]:
+    """Yield the names of the kernels that an argument of this type is, or holds."""
+    if hasattr(kind, "dispatcher"):
+        yield name_of(kind.dispatcher.py_func)
+    for inner in getattr(kind, "types", ()):
+        yield from _kernels_in(inner)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a kernel, with which its files begin."""
+    return f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
 
 
 def user_folder() -> Path:

@@ -12,6 +12,7 @@ from learnable.ensembles.gradient import cluster as parts
 from learnable.ensembles.gradient import rank
 from learnable.ensembles.gradient.cluster import share_out
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -335,7 +336,8 @@ def test_a_scheduler_that_goes_away_and_comes_back(table, slices, tmp_path, monk
     settings = {**SMALL, "checkpoint": tmp_path / "rounds.npz"}
     model = HistGradientBoostingRegressor(**settings)
     few = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**few) as cluster, distributed.Client(cluster):
+    impatient = {"distributed.comm.timeouts.connect": "1s"}  # else a client calls for half a minute, twice
+    with dask.config.set(impatient), distributed.LocalCluster(**few) as cluster, distributed.Client(cluster):
         faults[3] = lambda attempt: cluster.sync(cluster.scheduler.close)
         with pytest.raises(DataError, match=r"lost after 2 of 5 rounds.*goes on after round 2"):
             model.fit(lazy(X, 4), lazy(y, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import time
@@ -13,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import get_tags
 
+from ...core.declare import choices
+from ...core.errors import LearnableError
 from ...core.registry import REGISTRY, estimator_names, registered_class
 
 
@@ -26,6 +29,10 @@ class Warmed(NamedTuple):
 
 #: Models of whole numbers, one per step.
 _COUNTS = ("CategoricalHMM", "PoissonHMM")
+#: What models say of rows.
+_METHODS = ("predict_proba", "predict", "transform", "kneighbors", "decision_function", "score_samples")
+#: What a setting raises that these rows, or this installation, do not allow.
+_REFUSALS = (TypeError, ValueError, ImportError)
 #: Models and tasks whose kernels this process has loaded.
 READY: set[tuple[str, str]] = set()
 
@@ -80,6 +87,40 @@ def small_fits(
                         warnings.simplefilter("ignore")
                         found = _fit_and_predict(model, X, one)
                     yield found
+
+
+def choices_of(name: str) -> Iterator[dict[str, Any]]:
+    """Yield the settings that differ from a model's defaults in one declared choice: an option, a truth value.
+
+    Examples
+    --------
+    >>> from learnable.evaluation.comparison.warm import choices_of
+    >>> next(choices_of("Ridge"))
+    {'fit_intercept': False}
+    """
+    known = _built(name).get_params(deep=False)
+    rules = getattr(registered_class(name), "_parameters", {})
+    for parameter in [one for one in rules if one in known and one != "verbose"]:
+        default = known[parameter]
+        for value in choices(rules[parameter]):
+            if type(default) is not type(value) or default != value:
+                yield {parameter: value}
+
+
+def choice_fits(name: str) -> Iterator[tuple[str, Any]]:
+    """Fit one model to a few rows with each of its declared choices; yield the choice and what the model says.
+
+    Choices that need others, or that the rows do not allow, are refused by the model and left out.
+    """
+    task = tasks_of(name)[-1]
+    for settings in choices_of(name):
+        for X in _tables(True, False, (60, 3)):
+            model = _brief(_built(name)).set_params(**settings)
+            if sp.issparse(X) and not get_tags(model).input_tags.sparse:
+                continue
+            with warnings.catch_warnings(), contextlib.suppress(LearnableError, *_REFUSALS):
+                warnings.simplefilter("ignore")
+                yield f"{settings}{', sparse' * sp.issparse(X)}", _fit_and_predict(model, X, task)
 
 
 def make_ready(name: str, task: str) -> None:
@@ -147,6 +188,8 @@ def _brief(model: Any) -> Any:
         changed["random_state"] = 0
     if "n_draws" in settings:  # sampled models
         changed |= {"n_draws": 4, "n_warmup": 1}
+    if "learning_rate_init" in settings:  # networks
+        changed["max_iter"] = 20
     if settings.get("method") == "barnes_hut":  # t-SNE: few rows would not need its grid
         changed |= {"method": "interpolation", "max_iter": 20}
     return model.set_params(**changed)
@@ -169,7 +212,11 @@ def _fit_and_predict(model: Any, X: Any, task: str) -> Any:
         model.fit(X)
     else:
         model.fit(X, y)
-    for method in ("predict_proba", "predict", "transform", "kneighbors"):
+    found = []
+    for method in _METHODS:
         if hasattr(model, method):
-            return getattr(model, method)(X)
-    raise TypeError(f"{type(model).__name__} says nothing of rows")
+            with contextlib.suppress(LearnableError, NotImplementedError):  # not with these settings
+                found.append(getattr(model, method)(X))
+    if not found:
+        raise TypeError(f"{type(model).__name__} says nothing of rows")
+    return found

@@ -25,6 +25,7 @@ with or without a penalty or a sign constraint. Memory: O(d²) a thread.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -92,9 +93,10 @@ def least_squares(
         return None
     fit = None
     if n >= d + intercept and n * d * d > _TINY_WORK:
-        moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
         careful = n * d * d <= _SMALL_WORK
-        fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs, careful=careful)
+        with one_thread_blas() if careful else nullcontext():  # every pass asks for it; together they ask once
+            moments = centred_moments(blocks, intercept=intercept, n_jobs=n_jobs)
+            fit = gram_fit(blocks, moments, alpha, intercept=intercept, n_jobs=n_jobs, careful=careful)
     elif n < d + intercept and n * d * d > _SMALL_WORK and not blocks.sparse:
         fit = dual_fit(blocks, alpha, intercept=intercept)
     if fit is not None:

@@ -272,7 +272,7 @@ def _means_are_far(rows: Array) -> bool:
     """Tell whether a mean is so large against its spread that products about zero would lose digits."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = rows.mean(axis=0)
-        spread = rows.std(axis=0)
+        spread = rows.std(axis=0, mean=mean[None, :])
     return not bool((np.abs(mean) <= _FAR * spread).all())
 
 
