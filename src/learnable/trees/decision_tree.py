@@ -39,6 +39,7 @@ from ..core import (
     laws,
     optional,
     param,
+    passes,
     resolve_n_jobs,
 )
 from ..data.door import Table, door
@@ -252,7 +253,7 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
             lambda model: are_counts(model, "seed_", "n_outputs_", "n_features_in_") and model.n_outputs_,
             "trees_",
         ),
-        law("the tree does not fit the model", lambda model: model._check_values() is None, "trees_"),
+        law("the tree does not fit the model", lambda model: passes(model._check_values), "trees_"),
     )
 
 

@@ -320,9 +320,8 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         ),
         law(
             "ID3Classifier: tree_ does not fit categories_ and classes_",
-            lambda model: (
-                model.tree_.check(np.array([max(len(levels), 1) for levels in model.categories_]), len(model.classes_))
-                is None
+            lambda model: passes(
+                model.tree_.check, np.array([max(len(levels), 1) for levels in model.categories_]), len(model.classes_)
             ),
         ),
     )

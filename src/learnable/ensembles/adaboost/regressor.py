@@ -222,7 +222,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
                     isinstance(m.trees_, Trees)
                     and m.trees_.n_trees == m.estimator_weights_.size
                     and m.models_ is None
-                    and m.trees_.check(m.n_features_in_, 1) is None
+                    and passes(m.trees_.check, m.n_features_in_, 1)
                 )
             ),
         ),

@@ -32,6 +32,7 @@ from ...core import (
     law,
     laws,
     param,
+    passes,
     resolve_n_jobs,
 )
 from ...data.door import Table
@@ -580,5 +581,5 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
             ),
             "trees_",
         ),
-        law("{owner}: the trees do not fit the model", lambda forest: forest._check_values() is None, "trees_"),
+        law("{owner}: the trees do not fit the model", lambda forest: passes(forest._check_values), "trees_"),
     )

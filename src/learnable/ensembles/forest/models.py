@@ -16,7 +16,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from ...core.declare import Boolean, Matches, Options, fitted, optional, param
 from ...core.errors import DataError, ParameterError
-from ...core.loaded import law, laws
+from ...core.loaded import law, laws, passes
 from ...data.door import Table, door
 from ...data.sources import rowwise
 from ...trees.criteria import CLASS_CRITERIA, NUMBER_CRITERIA, Target
@@ -251,7 +251,7 @@ class ForestRegressor(RegressorMixin, Forest):
             "leaves_ must hold the targets in the leaves",
             lambda forest: (
                 isinstance(forest.leaves_, LeafTargets)
-                and forest.leaves_.check(forest.trees_, forest.max_samples_ is not None, forest.n_outputs_) is None
+                and passes(forest.leaves_.check, forest.trees_, forest.max_samples_ is not None, forest.n_outputs_)
             ),
             "leaves_",  # a fit on a cluster has none, where they were too many
         ),

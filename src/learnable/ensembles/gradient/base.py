@@ -418,7 +418,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
             "trees_",
         ),
         law("{owner}: seed_ must be a whole number", lambda model: type(model.seed_) is int, "trees_"),
-        law("{owner}: trees_ are damaged", lambda model: model.trees_.check(model.n_features_in_, 1) is None, "trees_"),
+        law("{owner}: trees_ are damaged", lambda model: passes(model.trees_.check, model.n_features_in_, 1), "trees_"),
         law("{owner}: steps_ is damaged", lambda model: is_array(model.steps_, (None,)), "trees_"),
         law(
             "{owner}: rounds and trees differ",

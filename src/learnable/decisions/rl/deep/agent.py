@@ -44,6 +44,7 @@ from ....core import (
     laws,
     one_thread_blas,
     optional,
+    passes,
     resolve_n_jobs,
     run_tasks,
 )
@@ -489,7 +490,7 @@ class DeepAgent(Loadable):
     _laws = laws(
         law(
             "the memory of a {owner} does not fit together",
-            lambda agent: agent._check() is None and (agent.memory is None or agent._is_sound(agent.memory)),
+            lambda agent: passes(agent._check) and (agent.memory is None or agent._is_sound(agent.memory)),
         ),
     )
 
