@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 #: A round takes about this many seconds: short enough for progress and time limits, long enough that handing the
 #: chains to threads (0.1 ms each) and dropping a round that is cut short cost nothing to speak of.
 _ROUND_SECONDS = 0.3
+#: Numbers that a round draws if nobody looks between rounds, unless a share of 1/20 of the draws is more.
+_ROUND_ENTRIES = 2**21
 #: `until` is asked at multiples of this share of the draws, whatever the rounds were: the same stop for any speed.
 _CHECKPOINTS = 20
 
@@ -335,12 +337,13 @@ class _Loop:
         n = int(draws.shape[1])
         every = max(4, -(-n // _CHECKPOINTS))
         looks = until is not None or self.settings.progress is not None
+        together = every if looks else max(every, _ROUND_ENTRIES // (draws.shape[0] * draws.shape[2]))
         filled: int = 0
         ess = np.nan
         divergences = 0
         diverging = self.sampler.info_names.index("diverging") if "diverging" in self.sampler.info_names else None
         while filled < n:
-            ahead = min(n - filled, every - filled % every) if looks else n - filled
+            ahead = min(n - filled, together - filled % together)
             k = max(1, min(ahead, self.round_size(ahead * thin) // thin))
             try:
                 new, told = self.advance(k * thin)
