@@ -50,7 +50,7 @@ Int = Any
 LEAVES_TOLD, NODES_TOLD = range(2)
 NODE, PARENT, SIDE, COLUMN, WHICH, CODES_LEFT = range(6)
 ENTRY: Final = 5 + CODES // 8
-#: Most leaves of a message. Trees of 31 leaves take some 10 messages with eight, and 31 with one.
+#: Most leaves of a message. Trees of 31 leaves take 10 to 15 messages with eight, and 31 with one.
 BATCH: Final = 8
 MESSAGE: Final = 2 + BATCH * ENTRY
 STOPPED: Final = -1

@@ -11,7 +11,7 @@ order of the parts.
 
 Part 0 divides leaves in the order of the table in one place, but asks for several at once, by their gains so far:
 the leaf that comes next, and those that most likely follow. What it does not need yet it keeps until it does. So a tree
-of 31 leaves takes some 10 exchanges, not 31; each leaf is 2 KB per column to part 0, and 300 bytes from it.
+of 31 leaves takes 10 to 15 exchanges, not 31; each leaf is 2 KB per column to part 0, and 300 bytes from it.
 """
 
 from __future__ import annotations
