@@ -142,8 +142,8 @@ def _read_pieces(pieces: Pieces, groups: Any, *, ignore: Any = (), ploidy: int =
         fields = Fields(pieces, [names[j] for j in kept[begins_apart:]], cells, None, n_rows)
     if not fields.names or not n_rows:
         raise DataError(f"read_genotypes: {pieces.owner} has no column of genotypes, or no rows.")
-    found = _read_dosages(fields, ploidy) if fields.are_dosages(ploidy) else _read_copies(fields)
-    table = found.finish(individuals=individuals)
+    builder = _read_dosages(fields, ploidy) if fields.are_dosages(ploidy) else _read_copies(fields)
+    table = builder.finish(individuals=individuals)
     given = labels if by_column else groups
     return table if given is None else with_groups(table, given)
 
