@@ -251,8 +251,10 @@ def verdict(numbers: Numbers, standing: Standing, decimals: int | None) -> list[
 
 def _of_holdout(winner: dict[str, Any]) -> int:
     """Return the decimals that the interval of the hold-out score deserves; folds may scatter far more."""
-    ends = [(winner.get("holdout") or {}).get(key) for key in ("low", "high")]
-    return decimals_for([(ends[1] - ends[0]) / 2]) if all(map(is_number, ends)) else 0
+    holdout = winner.get("holdout") or {}
+    low = holdout.get("low")
+    high = holdout.get("high")
+    return decimals_for([(high - low) / 2]) if is_number(low) and is_number(high) else 0
 
 
 def _who_won(numbers: Numbers, standing: Standing, decimals: int | None) -> Markup:

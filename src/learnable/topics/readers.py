@@ -178,7 +178,7 @@ def read_structure(
             f"{source}: {n_columns} columns of alleles after {labels} columns of labels; set n_labels, ploidy."
         )
     cells = CellTable(n_columns, {str(missing)})
-    heads = []
+    heads: list[list[str]] = []
     waiting: list[list[str]] = []
     for number, fields in _rows_of(source, names is not None):
         if len(heads) % rows_each and labels and fields[0] != heads[-1][0]:
