@@ -418,7 +418,7 @@ def certificate(**fields):
             box(None, {"n_features_in_": 1, "feature_names_in_": {"$objects": {"shape": [1], "items": [0]}}}),
             "names that are not strings",
         ),
-        (box(None, {"coef_": 3}), "not a sound model file: AttributeError"),
+        (box(None, {"coef_": 3}), "the members of Box do not fit together"),
         (box({"$scalar": ["int8", 300]}), "OverflowError"),
         (box({"$scalar": ["int8", 1.5]}), "not a number or string of dtype int8"),
         (box({"$scalar": ["int8", "1"]}), "not a number or string of dtype int8"),

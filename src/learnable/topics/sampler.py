@@ -197,9 +197,13 @@ class TopicSampler(Sampler):
 
     def _approach(self, z: NDArray[np.int32], rng: Rng) -> None:
         """Begin with clusters of documents and take collapsed sweeps: they move far faster than draws of Φ do."""
+        if self.halted():  # the topics stay as they were drawn
+            return
         clusters = cluster_documents(self.corpus, self.K, rng)
         if clusters is not None:
             z[:] = np.repeat(clusters, self.lengths)
+        if self.halted():
+            return
         order = WordOrder(self.corpus, self.K, _PARTS if len(z) >= _LEAST_TOKENS else 1)
         topics, own = order.load(z)
         for _ in range(_APPROACH + self.K // _TOPICS_PER_SWEEP):

@@ -46,7 +46,7 @@ def test_several_targets_with_a_penalty_each():
     for k in range(2):
         alone = KernelRidge(alpha=alpha[k], kernel="rbf").fit(X2, Y2[:, k])
         np.testing.assert_allclose(ours.dual_coef_[:, k], alone.dual_coef_, rtol=1e-10)
-    with pytest.raises(ParameterError, match="one a target"):
+    with pytest.raises(ParameterError, match="one per target"):
         KernelRidge(alpha=[1.0, 2.0, 3.0]).fit(X2, Y2)
 
 

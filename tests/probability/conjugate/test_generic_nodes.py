@@ -28,5 +28,5 @@ def test_refusals():
         MIXTURE.kl(MIXTURE)
     with pytest.raises(ParameterError, match="sum 1"):
         FamilyMixture(Gamma([1.0, 2.0]), [0.5, 0.6])
-    with pytest.raises(ParameterError, match="one a member"):
+    with pytest.raises(ParameterError, match="one per member"):
         FamilyMixture(Gamma([1.0, 2.0]), [1.0])
