@@ -19,12 +19,19 @@ import learnable
 from learnable.core.jit import Kernel
 from learnable.core.kernel_cache import name_of
 
+_IN_DENSITY = "is compiled into the density that NUTS is given, which is a function of its own"
 #: Kernels that no case can reach, with the reason.
 EXEMPT = {
     "learnable.ensembles.forest._kernels.count_codes": "forests on a cluster whose workers have no room for the table",
     "learnable.ensembles.forest._kernels.place_rows": "forests on a cluster whose workers have no room for the table",
     "learnable.sampling._metropolis_kernels.sweep": "takes the user's compiled density, and is compiled with it",
     "learnable.sampling._metropolis_kernels.walk": "takes the user's compiled density, and is compiled with it",
+    "learnable.sampling._regression_kernels._score": _IN_DENSITY,
+    "learnable.sampling._regression_kernels._softmax_rows": _IN_DENSITY,
+    "learnable.sampling._regression_kernels.digamma": _IN_DENSITY,
+    "learnable.sampling._regression_kernels.log_posterior": _IN_DENSITY,
+    "learnable.sampling._regression_kernels.log_prior": _IN_DENSITY,
+    "learnable.sampling._regression_kernels.row_likelihood": _IN_DENSITY,
     "learnable.sampling.random.beta": "is there for kernels that users write",
     "learnable.sampling.random.categorical": "is there for kernels that users write",
     "learnable.sampling.random.exponential": "is there for kernels that users write",

@@ -98,7 +98,10 @@ def small_questions() -> Iterator[tuple[str, Any]]:
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = X[:, 0]
     yield "draws of a hidden chain", registered_class("GaussianHMM")(2, random_state=0).fit(X).sample(4)[1]
-    gaps = np.where(X > 2.0, np.nan, X)
+    gaps = np.where(X > 1.0, np.nan, X)
+    forest = registered_class("RandomForestRegressor")(n_estimators=2, random_state=0).fit(X, y)
+    yield "quantiles of a forest", forest.predict_quantiles(X)
+    yield "classes of rows with gaps", registered_class("GaussianNB")().fit(gaps, y > 0).predict(gaps)
     for metric, rows in (("manhattan", X), ("nan_euclidean", gaps)):
         neighbours = registered_class("KNeighborsRegressor")(metric=metric, algorithm="brute").fit(rows, y)
         yield f"neighbours by {metric}", neighbours.predict(rows)
