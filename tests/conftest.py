@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import zlib
 from pathlib import Path
 
@@ -18,6 +19,8 @@ settings.load_profile(os.environ.get("LEARNABLE_HYPOTHESIS", "fixed"))
 
 ROOT = Path(__file__).resolve().parents[1]
 gc.disable()  # until the tests are collected
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jobs; tests of Ctrl-C would wait forever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # One thread for BLAS: those of several workers would wait for each other, spinning. Our own threads stay as many.
 # `make test-machines` asks for two, to see that nothing depends on it.
 BUDGET = thread_budget()  # is counted once, before the limit
