@@ -88,7 +88,10 @@ def build_level(level: str, processes: int, work: Path, native: dict) -> None:
     compare(native["values"], loaded["values"], CLOSE, f"{level} against this processor's own code")
     (TARGET / level).mkdir(parents=True)
     for name in sorted(name for name in loaded["files"] if name.startswith(OURS)):
-        shutil.copyfile(shipped / name, TARGET / level / name)  # readable by all, unlike those of a cache
+        if (shipped / name).exists():
+            shutil.copyfile(shipped / name, TARGET / level / name)  # readable by all, unlike those of a cache
+        else:  # a process that a case started compiled it, for arguments that it did not have in step 1
+            print(f"{level}: {name} is left out")
     size = sum(file.stat().st_size for file in (TARGET / level).iterdir())
     took = time.perf_counter() - began
     print(f"{level}: {len(loaded['files'])} kernels, {size / 1e6:.1f} MB, {took:.0f} s")
