@@ -79,9 +79,13 @@ warm._fit_and_predict(warm._brief(warm._built(name)), X, task)
 again = time.process_time() - total
 kernels = dict(sys.modules["learnable.core.kernel_cache"].origins) if not first else {}
 fit = total - imports - spent["Numba"] - spent["loading"]
-if isinstance(found, tuple | list):
-    found = np.concatenate([np.ravel(part) for part in found])
-np.save(target, np.asarray(found, dtype=float).ravel())
+
+def numbers_in(value):
+    if isinstance(value, tuple | list):
+        return np.concatenate([numbers_in(part) for part in value])
+    return np.asarray(value, dtype=float).ravel()
+
+np.save(target, numbers_in(found))
 print(json.dumps({"imports": imports, **spent, "fit": fit, "total": total, "again": again, "kernels": kernels}))
 """
 
