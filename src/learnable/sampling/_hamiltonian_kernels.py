@@ -597,6 +597,6 @@ def run(
         if warming:
             adapt(metric, motion, plan[clock[DONE]], tally, aim)
         clock[DONE] += 1
-        draws[t] = motion.u
+        copy(motion.u, draws[t])
         if slopes.shape[0] > 0:
-            slopes[t] = motion.gradient
+            copy(motion.gradient, slopes[t])
