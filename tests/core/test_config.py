@@ -1,6 +1,7 @@
 import threading
 
 import pytest
+import sklearn
 
 import learnable as ln
 from learnable.core import config
@@ -18,7 +19,7 @@ def settings():
 
 def test_progress_is_on_unless_the_environment_says_no(monkeypatch):
     monkeypatch.delenv("LEARNABLE_PROGRESS", raising=False)
-    assert ln.get_config() == {"progress": True}
+    assert ln.get_config() == {"progress": True, **sklearn.get_config()}
     for word in ("0", "false", "No", " off "):
         monkeypatch.setenv("LEARNABLE_PROGRESS", word)
         assert not ln.get_config()["progress"]
@@ -60,3 +61,20 @@ def test_threads_do_not_share_what_one_of_them_sets():
 def test_other_values_are_refused(value):
     with pytest.raises(ParameterError, match="progress must be True or False"):
         ln.set_config(progress=value)
+
+
+def test_settings_of_scikit_learn_are_passed_on():
+    before = sklearn.get_config()
+    with ln.config_context(progress=False, transform_output="pandas"):
+        assert sklearn.get_config()["transform_output"] == "pandas"
+        assert ln.get_config()["transform_output"] == "pandas"
+        ln.set_config(assume_finite=True)
+        assert sklearn.get_config()["assume_finite"]
+    assert sklearn.get_config() == before
+
+
+def test_a_setting_that_nobody_knows_is_refused():
+    with pytest.raises(TypeError, match="colour"):
+        ln.set_config(colour="blue")
+    with pytest.raises(TypeError, match="colour"), ln.config_context(colour="blue"):
+        pass

@@ -12,7 +12,9 @@ a pairwise algorithm for computing sample variances, 1982 (`partial_fit`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -40,6 +42,7 @@ from ..core.declare import (
 from ..core.errors import DataError, ParameterError
 from ..core.estimator import Certificate, Estimator, Run
 from ..core.loaded import law, laws
+from ..core.threads import TaskTeam, resolve_n_jobs
 from ..data.blocks import Scan, whole_checksum
 from ..data.door import Table, door, read_features, refuse_extreme_sizes
 from ..meta.splits import as_generator
@@ -60,6 +63,8 @@ _RANDOM_TOLERANCE = 1e-9
 #: Of rows with gaps: rise of the log-likelihood per row at which EM ends, and its most steps.
 _ASCENT = 1e-8
 _MOST_STEPS = 2000
+#: Entries of a sparse table from which threads share its products: one then takes a millisecond.
+_SHARED_ENTRIES = 2**19
 #: Columns up to which a fit keeps the covariance, 128 kB.
 _KEPT_COLUMNS = 128
 
@@ -361,7 +366,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def _from_rows(self, table: Table, k: int, rows: float) -> tuple[Array, float, _Spectrum]:
         """Find the pairs from the rows themselves: A = √w (x − x̄), S = AᵀA/(W − 1)."""
         solver = self.svd_solver
-        A, mean, square = centred_rows(table)
+        A, mean, square = centred_rows(table, self.n_jobs)
         n, d = A.shape
         methods = {"full": "dense", "arpack": "lanczos", "randomized": "randomized"}
         few = k < 0.15 * min(n, d) and min(n, d) > 400
@@ -527,7 +532,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     )
 
 
-def centred_rows(table: Table) -> tuple[Any, Array, float]:
+def centred_rows(table: Table, n_jobs: int | None = None) -> tuple[Any, Array, float]:
     """Return √w (x − x̄) as an array, or as an operator for sparse rows; x̄; and its squared Frobenius norm."""
     X = table.X
     root = None if table.weight is None else np.sqrt(table.weight)
@@ -548,16 +553,27 @@ def centred_rows(table: Table) -> tuple[Any, Array, float]:
     rows = sp.csr_array(X.astype(np.float64))
     scale = np.ones(table.n_rows) if root is None else root
     rows = sp.csr_array(sp.diags_array(scale) @ rows)
-    columns = sp.csr_array(rows.T)
+    forwards = _shared_product(rows, n_jobs)
+    backwards = _shared_product(sp.csr_array(rows.T), n_jobs)
 
     def there(v: Array) -> Array:
-        return np.asarray(rows @ v - np.multiply.outer(scale, mean @ v))
+        return forwards(v) - np.multiply.outer(scale, mean @ v)
 
     def back(u: Array) -> Array:
-        return np.asarray(columns @ u - np.multiply.outer(mean, scale @ u))
+        return backwards(u) - np.multiply.outer(mean, scale @ u)
 
     operator = LinearOperator(
         rows.shape, matvec=there, matmat=there, rmatvec=back, rmatmat=back, dtype=np.dtype(np.float64)
     )
     square = float((rows.data**2).sum() - (scale @ scale) * (mean @ mean))
     return operator, mean, max(square, 0.0)
+
+
+def _shared_product(A: sp.csr_array, n_jobs: int | None) -> Callable[[Array], Array]:
+    """Return v ↦ Av, of which each thread computes some rows; the result does not depend on how many there are."""
+    team = TaskTeam(resolve_n_jobs(n_jobs))
+    if team.n_threads == 1 or A.nnz < _SHARED_ENTRIES:
+        return lambda v: np.asarray(A @ v)
+    ends = np.searchsorted(A.indptr, np.linspace(0, A.nnz, team.n_threads + 1)[1:-1])
+    parts = [A[start:end] for start, end in pairwise([0, *ends.tolist(), A.shape[0]])]
+    return lambda v: np.concatenate(team.run(lambda number: np.asarray(parts[number] @ v), len(parts)))

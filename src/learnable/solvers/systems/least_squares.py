@@ -54,6 +54,7 @@ _EASY_RCOND = 1e-4  # of the Gram matrix, from which on refinement leaves errors
 _MAX_PASSES = 4  # of refinement, at most
 _SMALL_MATRIX = 500  # rows up to which one thread is enough, and leaves the cores to the next pass
 _ROUNDING = 1e-14  # relative residual, per digit of the condition, that rounding leaves
+_FINEST = 2.0**-54  # relative residual, half the rounding of a number: another pass would follow noise
 _LARGEST_SPARSE_GRAM = 3000  # columns; more would fill the memory with a dense d×d matrix
 _LARGEST_SPARSE_RIDGE = 500  # columns; with a penalty conjugate gradients certify their result too, and are faster
 _ONE_SWEEP_RCOND = 1e-4  # of the Gram matrix, from which on the moments alone give all digits that anybody asks for
@@ -170,7 +171,7 @@ def gram_fit(
         improved = best is None or value < 0.5 * best.value
         if best is None or value < best.value:
             best = LinearFit(coef, offset, int(active.sum()), None, mean, norm, value, passes)
-        if (value <= _ROUNDING * rcond and not careful) or not improved:
+        if value <= (_FINEST if careful else _ROUNDING * rcond) or not improved:
             break  # the error, at most value/rcond, is at rounding level, or no longer falls
         coef = coef + solve(gradient)
         level = level + total / moments.weight

@@ -314,17 +314,19 @@ def dense_products(block: Block, x_shift: Array, y_shift: Array) -> Array:
 def _unmoved_products(X: Array, Y: Array) -> Array:
     """Return the same products for rows that need neither moving nor weighting, without copying them."""
     d = X.shape[1]
-    total = np.zeros((d + Y.shape[1],) * 2)
+    total = np.empty((d + Y.shape[1],) * 2)
     others = np.r_[0, d + 1 : d + Y.shape[1]]  # where the columns of Y = [1, y] stand in the result
-    gram = np.zeros((d, d))
+    gram = total[1 : d + 1, 1 : d + 1]
     cross = np.zeros((Y.shape[1], d))
     with np.errstate(over="ignore", invalid="ignore"):
         for start in range(0, len(X), _TILE_ROWS):
             T = X[start : start + _TILE_ROWS]
-            gram += T.T @ T
+            if start == 0:
+                np.matmul(T.T, T, out=gram)
+            else:
+                gram += T.T @ T
             cross_products(T, Y[start : start + _TILE_ROWS], cross)
         total[np.ix_(others, others)] = Y.T @ Y
-    total[1 : d + 1, 1 : d + 1] = gram
     total[others, 1 : d + 1] = cross
     total[1 : d + 1, others] = cross.T
     return total
