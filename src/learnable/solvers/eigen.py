@@ -34,8 +34,8 @@ GRAM_CONDITION = 1e-5
 _DENSE_ORDER = 400
 #: Of the order of the matrix, above which share of the pairs Lanczos loses to LAPACK.
 _FEW = 0.15
-#: The same for a matrix in memory of at most so many rows, where the whole spectrum costs little: 51 pairs of 2,000 take
-#: 0.46 s by LAPACK and 0.69 s by Lanczos if no eigenvalue stands out, 0.43 s and 0.27 s if they fall like 1/i.
+#: The same for a matrix in memory of at most so many rows, where the whole spectrum costs little: 51 pairs of 2,000
+#: take 0.46 s by LAPACK and 0.69 s by Lanczos if no eigenvalue stands out, 0.43 s and 0.27 s if they fall like 1/i.
 _FEW_IN_MEMORY = 0.025
 _MEMORY_ORDER = 2500
 #: Vectors of a block: a product with so many costs little more than with one, for a matrix that is read from memory.
