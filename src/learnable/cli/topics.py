@@ -189,9 +189,20 @@ def _record(model: Any, texts: list[str], choice: Any, source: str) -> dict[str,
             + (f"; {empty} documents have none" if empty else ""),
             f"learned: α = {alpha:.4g} per topic, η = {model.topic_word_prior_:.4g} per word",
             f"two chains of {model.n_iter_} sweeps; topics are those of the chain with the greater log joint",
+            *_doubts(model),
         ],
         "command": "learnable " + " ".join(options.arguments),
     }
+
+
+def _doubts(model: Any) -> list[str]:
+    """Return what to make of chains that disagree, and what to do about it."""
+    if model.certificate_.holds:
+        return []
+    return [
+        "the chains disagree, so these topics are one explanation of several: the words describe the texts, but shares "
+        f"may differ from seed to seed; try --sweeps {5 * model.n_iter_}, fewer topics, or another --seed"
+    ]
 
 
 def _lines(record: dict[str, Any]) -> list[str]:

@@ -46,7 +46,7 @@ def render_topics(record: dict[str, Any]) -> str:
             f"{100 * topic['share']:.1f} %",
             clean(", ".join(topic["words"]), 300),
             clean(", ".join(topic["telling"]), 300),
-            f"{topic['coherence']:.2f}".replace("-", "−"),
+            f"{topic['coherence']:z.2f}".replace("-", "−"),
             clean(str(topic["like"]), 40),
         ]
         for topic in topics
