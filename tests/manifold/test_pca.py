@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine
 
 from learnable import PCA, KernelPCA, load, save, verify
 from learnable.core.errors import DataError, ParameterError
+from learnable.manifold import pca
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 5)) @ RNG.normal(size=(5, 5)) + np.arange(5.0)
@@ -197,6 +198,17 @@ def test_the_same_bits_for_any_number_of_threads_and_a_file_keeps_them(tmp_path)
     assert one.explained_variance_.tobytes() == two.explained_variance_.tobytes()
     save(one, tmp_path / "pca.safetensors")
     assert load(tmp_path / "pca.safetensors").transform(big[:9]).tobytes() == one.transform(big[:9]).tobytes()
+
+
+def test_threads_that_share_sparse_rows_change_no_bit(monkeypatch):
+    monkeypatch.setattr(pca, "_SHARED_ENTRIES", 1)
+    rows = sp.random_array((900, 700), density=0.02, format="csr", rng=np.random.default_rng(3))
+    rows.data[: rows.indptr[5]] *= 40.0
+    one = PCA(3, svd_solver="arpack", n_jobs=1).fit(rows)
+    two = PCA(3, svd_solver="arpack", n_jobs=2).fit(rows)
+    np.testing.assert_array_equal(one.components_, two.components_)
+    expected = decomposition.PCA(3).fit(rows.toarray())
+    np.testing.assert_allclose(two.explained_variance_, expected.explained_variance_, rtol=1e-9)
 
 
 def test_tables_on_disk_give_the_same_components(tmp_path):
