@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_hastie_10_2
 from sklearn.ensemble import ExtraTreesClassifier as TheirClassifier
 from sklearn.ensemble import ExtraTreesRegressor as TheirRegressor
 from sklearn.model_selection import train_test_split
@@ -72,3 +73,15 @@ def test_columns_without_order_or_with_gaps_give_forests_too():
     for table, options in ((gaps, {}), (codes, {"categorical_features": [30]}), (X, {"max_bins": 100})):
         forest = ExtraTreesClassifier(20, random_state=0, **options).fit(table[::2], y[::2])
         assert forest.score(table[1::2], y[1::2]) > plain - 0.03
+
+
+def test_equal_cuts_are_not_told_apart_by_the_order_of_sums():
+    """Targets ±1 have many cuts of equal gain; rows drawn twice and rows that stand twice must give one tree."""
+    X, y = make_hastie_10_2(n_samples=200, random_state=1)
+    for seed in range(40):  # four of sixty trees differed when rounding broke the ties
+        forest = ExtraTreesRegressor(1, max_samples=0.5, max_features=0.5, bootstrap=True, random_state=seed).fit(X, y)
+        drawn = forest.estimators_samples_[0]
+        tree = forest.estimators_[0]
+        again = clone(tree).fit(X[drawn], y[drawn])
+        np.testing.assert_array_equal(tree.tree_.feature, again.tree_.feature)
+        np.testing.assert_allclose(tree.tree_.value, again.tree_.value)
