@@ -47,6 +47,9 @@ from ._sweeps import (
 Array = NDArray[np.float64]
 
 _STEPS = 200  # of the power iteration
+#: Drawn cuts whose scores differ by no more than this share are equal, and the first of them wins, whatever the order
+#: in which numbers were added.
+TIE = 1e-12
 
 
 @lean_kernel
@@ -439,7 +442,9 @@ def judge_cut(
     if min(rows, n - rows) < limits.min_leaf or min(w, wr) < limits.min_weight:
         return
     score = s * s / (w + lam) + sr * sr / (wr + lam)
-    if score > found[SCORE] and (not limits.monotone or allowed(s / (w + lam), sr / (wr + lam), bounds)):
+    tie = 0.0 if limits.two else TIE
+    better = score - found[SCORE] > tie * abs(score)
+    if better and (not limits.monotone or allowed(s / (w + lam), sr / (wr + lam), bounds)):
         record(found, score, cut, after, 0, rows)
 
 

@@ -17,6 +17,7 @@ from ...core import Array, NDArray
 from ...core.jit import lean_kernel
 from .._random import child_seed, mix, next_random
 from ..exact._nodes import is_enough
+from ..exact._search import TIE
 from ..exact._sorting import Int
 from ..exact._sweeps import mass
 
@@ -26,9 +27,6 @@ from ..exact._sweeps import mass
 # The values of a column are gathered and their ends are found, a threshold is drawn between them, and the sums on its
 # left are taken in one more pass over the gathered values. Those of the best column so far stay, so that the division
 # of the rows need not gather them again.
-
-#: Scores whose relative difference is at most this are equal: of these the first wins, whatever the order of the sums.
-_TIE = 1e-12
 
 
 @lean_kernel
@@ -44,7 +42,7 @@ def search_node(
     order, sides, every = scratch.order, scratch.sides, rule.max_features >= d
     state, u, w_all, enough = seed, 0.0, totals[totals.size - 1], _best_possible(n, totals, rule)
     best, best_score, best_threshold, best_left = np.int64(-1), -np.inf, 0.0, np.int64(0)
-    tie = 0.0
+    tie = 0.0 if rule.n_classes > 0 else TIE  # weights of classes are added without rounding
     visited, useful, line = 0, False, np.int64(0)
     while visited < d and (visited < rule.max_features or not useful) and best_score < enough:
         if every:
@@ -69,9 +67,8 @@ def search_node(
             rows, w, score = _judge_classes(values, y, weight, threshold, totals, rule.gini, rule.bits, sides)
         if min(rows, n - rows) < rule.min_leaf or min(w, w_all - w) < rule.min_weight:
             continue
-        if score > best_score + tie:
+        if score - best_score > tie * abs(score):
             best, best_score, best_threshold, best_left = column, score, threshold, rows
-            tie = _TIE * abs(score)
             line = 1 - line
     if not every:
         for v in range(visited - 1, -1, -1):  # undo, so that every node draws from the same order
