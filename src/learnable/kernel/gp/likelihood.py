@@ -15,9 +15,9 @@ Reference: C. Rasmussen and C. Williams, Gaussian Processes for Machine Learning
 Factors and inverses of large matrices, the same bits on any number of threads.
 
 LAPACK's own threads cut a matrix according to their number, and the order of its sums with it. Here the cut is fixed:
-tiles of 256 rows, each worked on by one thread with BLAS of one thread, several of them at a time.
+tiles of 128 rows, each worked on by one thread with BLAS of one thread, several of them at a time.
 
-    A = LLᵀ, block by block:   Lₖₖ of the corner,   Lᵢₖ = Aᵢₖ Lₖₖ⁻ᵀ,   Aᵢⱼ ← Aᵢⱼ − Lᵢₖ Lⱼₖᵀ.
+    A = LLᵀ, tile by tile:   Lₖₖ Lₖₖᵀ = Aₖₖ − Σⱼ Lₖⱼ Lₖⱼᵀ,   Lᵢₖ = (Aᵢₖ − Σⱼ Lᵢⱼ Lₖⱼᵀ) Lₖₖ⁻ᵀ,   j < k < i.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def refuse_huge(owner: str, **arrays: Array) -> None:
             raise DataError(f"{owner}: {name} reaches beyond {_LARGEST:g}, where squares overflow; rescale it.")
 
 
-_TILE = 256  # rows and columns of a tile of the factor
+_TILE = 128  # rows and columns of a tile: of 2,000 rows, factor and inverse take 0.15 s, with 256 0.18 s
 
 
 def lower_factor(A: Array) -> Array | None:
@@ -252,29 +252,53 @@ def _lower_factor(A: Array) -> Array | None:
     n = len(A)
     for start in range(0, n, _TILE):
         stop = min(start + _TILE, n)
+        known = A[start:stop, :start]
+        A[start:stop, start:stop] -= known @ known.T
         corner, info = dpotrf(A[start:stop, start:stop], lower=1, clean=1)
         if info != 0:
             return None
         A[start:stop, start:stop] = corner
         A[start:stop, stop:] = 0.0
-        _each(range(stop, n, _TILE), _Panel(A, corner, start, stop))
-        _each(range(stop, n, _TILE), _Update(A, start, stop))
+        _each(range(stop, n, _TILE), _Panel(A, known, np.ascontiguousarray(_inverse_tile(corner).T)))
     return A
 
 
+class _Panel:
+    """The tiles below a corner Lₖₖ: (Aᵢₖ − Σⱼ Lᵢⱼ Lₖⱼᵀ) Lₖₖ⁻ᵀ over the columns j before it."""
+
+    def __init__(self, A: Array, known: Array, right: Array) -> None:
+        self.A = A
+        self.known = known
+        self.right = right
+
+    def __call__(self, row: int) -> None:
+        rows = self.A[row : row + _TILE]
+        start = self.known.shape[1]
+        part = rows[:, start : start + len(self.right)]
+        part[:] = (part - rows[:, :start] @ self.known.T) @ self.right
+
+
+def _inverse_tile(corner: Array) -> Array:
+    """Return the inverse of a lower triangular tile."""
+    inverse, _ = dtrtri(corner, lower=1)
+    return np.tril(inverse)
+
+
 def inverse_of_lower(L: Array) -> Array:
-    """Return L⁻¹, lower triangular with zeros above."""
+    """Return X = L⁻¹, lower triangular with zeros above: Xᵢⱼ = −Lᵢᵢ⁻¹ Σₖ Lᵢₖ Xₖⱼ over j ≤ k < i."""
     n = len(L)
     out = np.zeros((n, n))
+    tiles = [slice(start, min(start + _TILE, n)) for start in range(0, n, _TILE)]
+    corners = [_inverse_tile(L[tile, tile]) for tile in tiles]
 
-    def fill(start: int) -> None:
-        stop = min(start + _TILE, n)
-        right = np.zeros((n - start, stop - start), order="F")
-        np.fill_diagonal(right, 1.0)
-        # Row by row in memory, L is the upper triangular Lᵀ column by column.
-        out[start:, start:stop] = dtrsm(1.0, L[start:, start:].T, right, lower=0, trans_a=1, overwrite_b=1)
+    def fill(j: int) -> None:
+        columns = tiles[j]
+        out[columns, columns] = corners[j]
+        for i in range(j + 1, len(tiles)):
+            between = slice(columns.start, tiles[i].start)
+            out[tiles[i], columns] = -corners[i] @ (L[tiles[i], between] @ out[between, columns])
 
-    _each(range(0, n, _TILE), fill)
+    _each(range(len(tiles)), fill)
     return out
 
 
@@ -295,35 +319,6 @@ def inverse_from_factor(L: Array) -> Array:
     _each(range(0, n, _TILE), fill)
     _each(range(0, n, _TILE), mirror)
     return out
-
-
-class _Panel:
-    """The tiles below a corner: Aᵢₖ Lₖₖ⁻ᵀ."""
-
-    def __init__(self, A: Array, corner: Array, start: int, stop: int) -> None:
-        self.A = A
-        self.start = start
-        self.stop = stop
-        inverse, _ = dtrtri(corner, lower=1)
-        self.right = np.ascontiguousarray(np.tril(inverse).T)
-
-    def __call__(self, row: int) -> None:
-        part = self.A[row : row + _TILE, self.start : self.stop]
-        part[:] = part @ self.right
-
-
-class _Update:
-    """The tiles behind a panel: Aᵢⱼ − Lᵢₖ Lⱼₖᵀ."""
-
-    def __init__(self, A: Array, start: int, stop: int) -> None:
-        self.A = A
-        self.start = start
-        self.stop = stop
-
-    def __call__(self, row: int) -> None:
-        end = min(row + _TILE, len(self.A))
-        panel = self.A[:, self.start : self.stop]
-        self.A[row:end, self.stop : end] -= panel[row:end] @ panel[self.stop : end].T
 
 
 def _each(starts: Sequence[int], work: Callable[[int], None]) -> None:
