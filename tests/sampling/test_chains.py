@@ -1,6 +1,7 @@
 """Chains: access by name, cuts, the certificate and its check, files, groups that disagree."""
 
 import dataclasses
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -136,6 +137,18 @@ def test_damaged_chains_are_neither_saved_nor_loaded(tmp_path, change, message):
 def test_a_part_of_models_is_no_file_of_its_own(tmp_path):
     with pytest.raises(ModelFileError):
         ln.save(Certificate("gap", 0.0, 1.0), tmp_path / "c.safetensors")
+
+
+def test_a_summary_looks_at_a_few_parameters_at_a_time():
+    chains = Chains.from_arrays({"x": np.random.default_rng(0).normal(size=(4, 1000, 500))})
+    chains.summary()  # R-hat and ESS are kept
+    tracemalloc.start()
+    summary = chains.summary()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.6 * chains.draws.nbytes
+    np.testing.assert_allclose(summary.columns["sd"], chains.draws.std(axis=(0, 1), ddof=1))
+    np.testing.assert_allclose(summary.columns["50%"], np.median(chains.draws, axis=(0, 1)))
 
 
 def test_summary_as_text_html_and_rows():

@@ -71,33 +71,33 @@ def rhat(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
         folded = np.abs(halves - np.median(halves, axis=(1, 2), keepdims=True))
         return np.fmax(_plain_rhat(_normal_scores(halves)), _plain_rhat(_normal_scores(folded)))
 
-    return _per_parameter("rhat", draws, measure, n_jobs)
+    return per_parameter("rhat", draws, measure, n_jobs)
 
 
 def ess_bulk(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
     """Return the effective sample size of the rank-normalised draws: how well the centre is known."""
-    return _per_parameter("ess_bulk", draws, lambda x: _plain_ess(_normal_scores(_split(x))), n_jobs)
+    return per_parameter("ess_bulk", draws, lambda x: _plain_ess(_normal_scores(_split(x))), n_jobs)
 
 
 def ess_tail(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
     """Return the smaller effective sample size of the indicators of the 5 % and the 95 % quantile."""
-    return _per_parameter("ess_tail", draws, lambda x: np.fmin(*(_ess_of_quantile(x, p) for p in (0.05, 0.95))), n_jobs)
+    return per_parameter("ess_tail", draws, lambda x: np.fmin(*(_ess_of_quantile(x, p) for p in (0.05, 0.95))), n_jobs)
 
 
 def ess_mean(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
     """Return the effective sample size of the mean of the draws as they are."""
-    return _per_parameter("ess_mean", draws, lambda x: _plain_ess(_split(x)), n_jobs)
+    return per_parameter("ess_mean", draws, lambda x: _plain_ess(_split(x)), n_jobs)
 
 
 def ess_sd(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
     """Return the effective sample size of the squared distances to the mean."""
-    return _per_parameter("ess_sd", draws, lambda x: _plain_ess(_split(_squares(x))), n_jobs)
+    return per_parameter("ess_sd", draws, lambda x: _plain_ess(_split(_squares(x))), n_jobs)
 
 
 def ess_quantile(draws: ArrayLike, probability: float, *, n_jobs: int | None = None) -> Any:
     """Return the effective sample size of the indicator of a quantile."""
     p = _checked_probability("ess_quantile", probability)
-    return _per_parameter("ess_quantile", draws, lambda x: _ess_of_quantile(x, p), n_jobs)
+    return per_parameter("ess_quantile", draws, lambda x: _ess_of_quantile(x, p), n_jobs)
 
 
 def mcse_mean(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
@@ -110,7 +110,7 @@ def mcse_mean(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
     >>> round(float(mcse_mean(np.random.default_rng(0).normal(size=(4, 2500)))), 2)
     0.01
     """
-    return _per_parameter(
+    return per_parameter(
         "mcse_mean", draws, lambda x: x.std(axis=(1, 2), ddof=1) / np.sqrt(_plain_ess(_split(x))), n_jobs
     )
 
@@ -124,7 +124,7 @@ def mcse_sd(draws: ArrayLike, *, n_jobs: int | None = None) -> Any:
         spread = (squares**2).mean(axis=(1, 2)) - variance**2
         return np.asarray(np.sqrt(spread / _plain_ess(_split(squares)) / variance / 4))
 
-    return _per_parameter("mcse_sd", draws, measure, n_jobs)
+    return per_parameter("mcse_sd", draws, measure, n_jobs)
 
 
 def mcse_quantile(draws: ArrayLike, probability: float, *, n_jobs: int | None = None) -> Any:
@@ -146,7 +146,7 @@ def mcse_quantile(draws: ArrayLike, probability: float, *, n_jobs: int | None = 
         rows = np.arange(len(x))
         return np.where(defined, (ordered[rows, high] - ordered[rows, low]) / 2, np.nan)
 
-    return _per_parameter("mcse_quantile", draws, measure, n_jobs)
+    return per_parameter("mcse_quantile", draws, measure, n_jobs)
 
 
 def autocorrelation(draws: ArrayLike, max_lag: int = 100) -> Array:
@@ -262,7 +262,7 @@ def _checked_draws(owner: str, draws: ArrayLike) -> Array:
     return x[:, :, None] if x.ndim == 2 else x
 
 
-def _per_parameter(owner: str, draws: ArrayLike, measure: Callable[[Array], Array], n_jobs: int | None) -> Any:
+def per_parameter(owner: str, draws: ArrayLike, measure: Callable[[Array], Array], n_jobs: int | None = None) -> Any:
     """Apply a measure of (k, n_chains, n_draws) to a few parameters at a time, on threads."""
     wide = _checked_draws(owner, draws)
     single = np.ndim(draws) == 2

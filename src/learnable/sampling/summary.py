@@ -13,6 +13,7 @@ from . import diagnostics
 
 if TYPE_CHECKING:
     from .chains import Chains
+    from .diagnostics import Array
 
 #: Rows that the text shows; the dataframe has all.
 _MOST_ROWS = 40
@@ -91,12 +92,15 @@ def summarise(chains: Chains, level: float) -> Summary:
     draws = chains.draws
     tails = ((1 - level) / 2, 0.5, (1 + level) / 2)
     worst, bulk, tail = chains._convergence
-    columns = {
-        "mean": draws.mean(axis=(0, 1)),
-        "sd": draws.std(axis=(0, 1), ddof=1),
-        "mcse": diagnostics.mcse_mean(draws),
-    }
-    for p, values in zip(tails, np.quantile(draws, tails, axis=(0, 1)), strict=True):
+
+    def describe(x: Array) -> Array:
+        flat = x.reshape(len(x), -1)
+        quantiles = np.quantile(flat, tails, axis=1)
+        return np.vstack([flat.mean(axis=1), flat.std(axis=1, ddof=1), quantiles])
+
+    mean, sd, *quantiles = diagnostics.per_parameter("Chains.summary", draws, describe)
+    columns = {"mean": mean, "sd": sd, "mcse": diagnostics.mcse_mean(draws)}
+    for p, values in zip(tails, quantiles, strict=True):
         columns[f"{100 * p:.3g}%"] = values
     columns |= {"ess_bulk": bulk, "ess_tail": tail, "rhat": worst}
     return Summary(chains.labels, columns, [repr(chains.certificate_), *chains.warnings()])
