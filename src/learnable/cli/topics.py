@@ -196,12 +196,12 @@ def _record(model: Any, texts: list[str], choice: Any, source: str) -> dict[str,
 
 
 def _doubts(model: Any) -> list[str]:
-    """Return what to make of chains that disagree, and what to do about it."""
+    """Return what to make of a certificate that does not hold, and what to do about it."""
     if model.certificate_.holds:
         return []
     return [
-        "the chains disagree, so these topics are one explanation of several: the words describe the texts, but shares "
-        f"may differ from seed to seed; try --sweeps {5 * model.n_iter_}, fewer topics, or another --seed"
+        "the chains disagree, or have fewer than 400 independent draws: the words describe the texts, but topics and "
+        f"shares may differ from seed to seed; try --sweeps {5 * model.n_iter_}, fewer topics, or another --seed"
     ]
 
 

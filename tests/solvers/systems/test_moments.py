@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.solvers.tables import EPS, blocks_of, random_sparse, random_table
 
-from learnable.solvers.systems.moments import centred_moments, provisional_mean, targets_of
+from learnable.data.blocks import Block
+from learnable.solvers.systems.moments import centred_moments, dense_products, provisional_mean, targets_of
 
 
 def exact_moments(X, y, weight, intercept):
@@ -134,3 +135,9 @@ def test_provisional_mean_of_huge_rows_is_finite():
     mean = provisional_mean(np.array([[1.5e308, 0.1], [1.5e308, 0.1], [1.7e308, 0.1]]))
     assert np.isfinite(mean).all()
     assert mean[1] == 0.1
+
+
+def test_a_block_without_rows_adds_nothing():
+    np.full((6, 6), 7.0)  # memory that is used again must not show
+    products = dense_products(Block(np.zeros((0, 4)), np.zeros((0, 1)), None, 0), np.zeros(4), np.zeros(1))
+    np.testing.assert_array_equal(products, np.zeros((6, 6)))

@@ -314,7 +314,8 @@ def dense_products(block: Block, x_shift: Array, y_shift: Array) -> Array:
 def _unmoved_products(X: Array, Y: Array) -> Array:
     """Return the same products for rows that need neither moving nor weighting, without copying them."""
     d = X.shape[1]
-    total = np.empty((d + Y.shape[1],) * 2)
+    shape = (d + Y.shape[1],) * 2
+    total = np.empty(shape) if len(X) else np.zeros(shape)  # a product fills it, unless there are no rows
     others = np.r_[0, d + 1 : d + Y.shape[1]]  # where the columns of Y = [1, y] stand in the result
     gram = total[1 : d + 1, 1 : d + 1]
     cross = np.zeros((Y.shape[1], d))
