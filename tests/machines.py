@@ -2,8 +2,9 @@
 
 OpenBLAS and Numba choose their code by the processor, and sums differ in their last bits; a decision that hangs on
 these bits would be right here and wrong elsewhere. Each run pretends to be one machine: a kernel of OpenBLAS with one
-thread or two, an instruction set for Numba, or a machine on which every core is busy. What this processor cannot run
-is left out, and said.
+thread or two, beside it an instruction set for Numba or the processor's own, or a machine on which every core is busy.
+What this processor cannot run is left out, and said. `python -m tests.machines Zen busy` runs those machines only whose
+names have one of these words.
 
 The tests are those of the packages whose fits take decisions from sums: whether the rows are separable, which split
 is best, whether a step went up, when to stop. On the busy machine it is all of them, because any test may wait.
@@ -21,7 +22,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("solvers", "linear", "kernel", "generative", "mixtures", "sequences", "neighbors", "trees", "ensembles")
+PACKAGES = (
+    "solvers", "linear", "kernel", "generative", "mixtures", "sequences", "neighbors", "trees", "ensembles",
+    "contract", "data", "decisions", "manifold", "meta", "neural", "probability", "risk", "sampling", "theory",
+    "topics",
+)  # fmt: skip
 #: The processor's flags that each needs.
 AVX2, AVX512 = {"avx2", "fma"}, {"avx512f", "avx512dq", "avx512bw", "avx512vl"}
 
@@ -35,27 +40,41 @@ class Machine(NamedTuple):
     is_busy: bool = False
 
 
+#: Flags of the processor that each kernel of OpenBLAS and each instruction set needs.
+NEEDS = {
+    "Haswell": AVX2,
+    "Zen": AVX2,
+    "SkylakeX": AVX512,
+    "x86-64-v2": {"sse4_2"},
+    "x86-64-v3": AVX2,
+    "x86-64-v4": AVX512,
+}
+#: Kernel of OpenBLAS, its threads, and Numba's instruction set ("" for all that the processor has).
+PAIRS = (
+    ("Haswell", 1, "x86-64-v2"),
+    ("Haswell", 2, "x86-64-v3"),
+    ("Zen", 1, "x86-64-v3"),
+    ("Zen", 2, ""),
+    ("SkylakeX", 1, "x86-64-v4"),
+    ("SkylakeX", 2, ""),
+)
+
+
 def machines() -> list[Machine]:
     """Return all runs."""
-    found = [
-        Machine(f"OpenBLAS {core}, {threads} thread(s)", _blas(core, threads), needs)
-        for core, needs in (("Haswell", AVX2), ("Zen", AVX2), ("SkylakeX", AVX512))
-        for threads in (1, 2)
-    ]
-    found += [
-        # Without the empty list of features Numba would add those of this processor to the ones named.
-        Machine(f"Numba {name}", {"NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}, needs)
-        for name, needs in (("x86-64-v2", {"sse4_2"}), ("x86-64-v3", AVX2), ("x86-64-v4", AVX512))
-    ]
-    return [*found, Machine("every core busy", {}, set(), is_busy=True)]
+    return [*(_machine(*pair) for pair in PAIRS), Machine("every core busy", {}, set(), is_busy=True)]
 
 
-def _blas(core: str, threads: int) -> dict[str, str]:
-    return {
+def _machine(core: str, threads: int, level: str) -> Machine:
+    settings = {
         "OPENBLAS_CORETYPE": core,
         "OPENBLAS_NUM_THREADS": str(threads),
         "LEARNABLE_BLAS_THREADS": str(threads),
     }
+    if level:  # without the empty list of features Numba would add those of this processor to the ones named
+        settings |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+    name = f"OpenBLAS {core} with {threads} thread(s), Numba {level or 'as it is'}"
+    return Machine(name, settings, NEEDS[core] | NEEDS.get(level, set()))
 
 
 def why_not(machine: Machine, flags: set[str], processor: str) -> str | None:
@@ -89,7 +108,10 @@ def busy_cores(is_wanted: bool) -> Iterator[None]:
 def main() -> int:
     """Run everything; return how many runs failed."""
     flags, failed = processor_flags(), []
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
     for machine in machines():
+        if words and not any(word in machine.name for word in words):
+            continue
         reason = why_not(machine, flags, platform.machine())
         print(f"== {machine.name}: {'left out, ' + reason if reason else machine.settings}", flush=True)
         if reason or "--list" in sys.argv:
