@@ -69,6 +69,7 @@ def test_ctrl_c_keeps_what_is_done(folder, start, leftovers):
     assert leftovers() == [] and not list(folder.glob(".*"))
 
 
+@pytest.mark.long
 def test_the_limit_is_kept_and_the_rest_is_there(folder, start, leftovers):
     """Whoever is late is ended by a timer with exit code 1: a record shows that everything ended in time."""
     limit = 30
@@ -86,6 +87,7 @@ def test_the_limit_is_kept_and_the_rest_is_there(folder, start, leftovers):
     assert leftovers() == []
 
 
+@pytest.mark.long
 def test_a_hopeless_limit_and_termination_leave_nothing_behind(folder, start, leftovers):
     hopeless = start("compare", "numbers.csv", "-t", "y", "--seconds", 0.5)
     asked_to_leave = start("compare", "numbers.csv", "-t", "y", "-m", HANGING, env=environment())

@@ -75,6 +75,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(folder, learnable, 
     assert (folder / "p.csv").read_text() == "old" and not list(folder.glob(".*"))
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_early_is_no_error(folder, intervals):
     pq.write_table(pa.concat_tables([numbers()] * 2000), "long.parquet")
     command = " ".join([*COMMAND, "predict n.safetensors long.parquet"])

@@ -4,10 +4,10 @@ import pytest
 from tests.conformance.lists import KINDS, expected, kept_for_nothing, reason_of
 from tests.conformance.peers import FILES, failures_of_ours, our_names, prepare, root_of, run
 
-#: `make test` runs one in so many of their tests, and one in four of scikit-learn's files, which take long to collect.
-SAMPLE = 15
+#: `make test` runs one in so many of their tests, and one in six of scikit-learn's files, which take long to collect.
+SAMPLE = 25
 SOME_FILES = [file for file in FILES if root_of(file) != "sklearn"]
-SOME_FILES += [file for file in FILES if root_of(file) == "sklearn"][::4]
+SOME_FILES += [file for file in FILES if root_of(file) == "sklearn"][::6]
 
 
 def judge(folder, files, every=1):

@@ -37,6 +37,7 @@ def run(tmp_path_factory):
     return str(folder), str(path), record
 
 
+@pytest.mark.long
 def test_every_question_is_answered_by_another_model_than_the_winner(run):
     folder, path, record = run
 

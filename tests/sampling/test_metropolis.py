@@ -189,6 +189,7 @@ def test_the_compiled_walk_is_that_of_the_paper():
     np.testing.assert_allclose(np.tril(factor), S, atol=1e-8)
 
 
+@pytest.mark.long
 def test_independence_proposals_have_the_right_moments():
     chains = metropolis_hastings(
         lambda x: 2.0 * math.log(x[0]) - x[0],  # a gamma law of shape 3
@@ -273,6 +274,7 @@ def normal_sweep(x, stream, rho):
     x[1] = rho * x[0] + s * normal(stream)
 
 
+@pytest.mark.long
 def test_a_compiled_sweep_has_the_moments_of_its_normal():
     chains = gibbs(compiled_sweep(normal_sweep, 0.6), [0.0, 0.0], n_draws=20_000, n_warmup=10, random_state=6)
     x = chains["x"]
@@ -346,6 +348,7 @@ def test_replicas_keep_their_laws():
 
 
 @quiet
+@pytest.mark.long
 def test_tempering_finds_modes_that_a_walk_misses():
     def modes(x):
         place = float(x[0])

@@ -91,7 +91,9 @@ def check_a_death(client, name, undisturbed, share):
         refill(client, N_WORKERS)
 
 
-@pytest.mark.parametrize("name, share", [("ridge", 0.5), ("logistic", 0.35), ("k-means", 0.7)])
+@pytest.mark.parametrize(
+    "name, share", [("ridge", 0.5), ("k-means", 0.7), pytest.param("logistic", 0.35, marks=pytest.mark.long)]
+)
 def test_a_worker_that_dies_changes_no_bit(name, share, client, undisturbed):
     check_a_death(client, name, undisturbed, share)
 

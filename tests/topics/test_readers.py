@@ -152,6 +152,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is counted in other units elsewhere")
+@pytest.mark.long
 def test_reading_takes_little_memory(tmp_path):
     """1.2 million genotypes of each format: as Python's text they would take 60 bytes each, as bytes two."""
     dosage = np.random.default_rng(0).integers(0, 3, size=(400, 3000))

@@ -150,6 +150,7 @@ def test_alpha_frequencies_and_ancestors_keep_the_prior_when_data_are_drawn_anew
         assert abs(np.mean(draws) - mean) < 4 * mcse_mean(np.array(draws)[None])
 
 
+@pytest.mark.long
 def test_places_keep_their_prior_when_data_are_drawn_anew():
     """Geweke's test of the parameters of places: α is uniform on (0, 10], r on (0, 20], α_ck has the mean α."""
     rng = np.random.default_rng(5)

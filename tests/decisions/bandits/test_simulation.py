@@ -68,6 +68,7 @@ def test_the_minimax_bound_on_the_instance_of_its_proof(policy):
     assert max(one.mean[-1], other.mean[-1]) >= np.sqrt((k - 1) * n) / 27
 
 
+@pytest.mark.long
 def test_good_policies_come_near_lai_and_robbins_and_slow_ones_do_not():
     """In the limit the regret of Thompson sampling and KL-UCB grows by the bound per unit of log n."""
     environment = b.stochastic([0.2, 0.5])

@@ -55,6 +55,7 @@ def test_out_of_bag_predictions_come_from_members_that_have_not_seen_the_row():
     assert model.oob_score_ == np.mean(votes.argmax(axis=1) == y)
 
 
+@pytest.mark.long
 def test_out_of_bag_error_tracks_the_test_error():
     X, y = make_classification(3000, 20, n_informative=8, flip_y=0.1, random_state=1)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)

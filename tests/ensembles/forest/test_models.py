@@ -111,6 +111,7 @@ def test_out_of_bag_values_by_hand():
     assert scored.oob_score_ == balanced_accuracy_score(y, total.argmax(axis=1))
 
 
+@pytest.mark.long
 def test_out_of_bag_error_tracks_the_test_error():
     X, y = make_classification(2000, 20, n_informative=8, flip_y=0.1, random_state=1)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)

@@ -249,6 +249,7 @@ def test_classes_have_probabilities_curves_and_a_confusion_matrix(tmp_path):
     assert ln.verify(model, table.drop_columns(["label"]), np.array(table["label"].to_pylist()))
 
 
+@pytest.mark.long
 def test_a_measure_that_needs_probabilities_fails_without_them():
     record = compare(classes(k=2), "label", models=[hostile.Labels(), "LogisticRegression"], metric="log_loss")
     assert row_of(record, "Labels")["status"] == "failed"
@@ -287,6 +288,7 @@ def test_wrong_questions_are_refused():
         compare(numbers(), "y", folds=1)
 
 
+@pytest.mark.long
 def test_a_script_without_a_guard_does_not_start_itself_again(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

@@ -86,6 +86,7 @@ def sold():
     return pa.table({"day": shown, "price": [f"${p:.2f}" for p in price], "sales": sales})
 
 
+@pytest.mark.long
 def test_the_calendar_of_the_time_column_is_learned_and_amounts_are_drawn_as_numbers(sold):
     models = ["ExtraTreesRegressor", "LinearRegression"]
     record = compare(sold, "sales", time="day", models=models)

@@ -60,8 +60,8 @@ def test_what_was_reported_before_a_failure_is_kept(server):
 
 @pytest.mark.threaded
 def test_a_job_is_killed_at_its_limit(server):
-    outcome = server.run(job("sleep", seconds=600), seconds=5)
-    assert outcome.status == "timeout" and "5 s" in outcome.reason
+    outcome = server.run(job("sleep", seconds=600), seconds=2)
+    assert outcome.status == "timeout" and "2 s" in outcome.reason
     with pytest.raises(ProcessLookupError):
         os.kill(outcome.messages[0], 0)
 

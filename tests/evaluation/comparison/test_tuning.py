@@ -110,6 +110,7 @@ def test_choosing_by_both_finds_better_settings_than_by_accuracy_alone():
     assert difference.mean() > 3 * difference.std() / np.sqrt(400)
 
 
+@pytest.mark.long
 def test_further_folds_have_the_columns_of_the_first_ones(monkeypatch):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=160)
@@ -149,6 +150,7 @@ def tuned(curved, tmp_path_factory):
     return record, file
 
 
+@pytest.mark.long
 def test_a_tuned_model_beats_the_setting_it_came_from(tuned):
     rows = {row["name"]: row for row in tuned[0]["leaderboard"]}
     found = [name for name in rows if name.endswith("(tuned)")]

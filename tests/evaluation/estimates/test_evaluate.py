@@ -145,6 +145,7 @@ def test_a_score_that_is_no_mean_over_rows_is_jackknifed(scoring):
     assert found.interval.low < found.mean < found.interval.high < found.interval.low + 0.4
 
 
+@pytest.mark.long
 def test_jackknife_intervals_cover():
     """The AUC of a fixed score of two normal classes is Φ(δ/√2)."""
 

@@ -40,6 +40,7 @@ def test_the_matrix_is_the_sum_of_its_definition(sparse):
     C=st.sampled_from([1e-3, 1.0, 1e3]),
     sparse=st.booleans(),
 )
+@pytest.mark.long
 def test_it_takes_a_few_tens_of_steps_in_whatever_units(seed, n_classes, scale, C, sparse):
     X, y = several_classes(60, 3, n_classes, seed=seed)
     X = X * [scale, 1.0, 1.0]

@@ -88,6 +88,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
     assert not np.array_equal(run[0], run[2])
 
 
+@pytest.mark.long
 def test_decaying_steps_converge_at_the_rate_one_over_t():
     """On a μ-strongly convex function with η = 1/(μ(t + t₀)) the mean squared error falls like 1/t."""
     value, slope, optimum, X = regression(n=100, noise=2.0)
