@@ -128,6 +128,36 @@ def test_classical_errors_are_those_of_the_models_own_summary():
     )
 
 
+def test_the_whole_fit_is_judged_as_statsmodels_does():
+    design = sm.add_constant(X)
+    y = NUMBER
+    theirs = sm.OLS(y, design).fit()
+    ours = infer(ln.LinearRegression().fit(X, y), X, y)
+    assert ours.r_squared == pytest.approx(theirs.rsquared, rel=1e-10)
+    assert ours.adjusted_r_squared == pytest.approx(theirs.rsquared_adj, rel=1e-10)
+    assert ours.overall_test().statistic == pytest.approx(theirs.fvalue, rel=1e-10)
+    assert ours.overall_test().p_value == pytest.approx(theirs.f_pvalue, rel=1e-8)
+    robust = infer(ln.LinearRegression().fit(X, y), X, y, covariance="HC3")
+    assert robust.overall_test().statistic == pytest.approx(theirs.get_robustcov_results("HC3").fvalue, rel=1e-10)
+    logit = sm.Logit(CLASS, design).fit(disp=0)
+    ours = infer(ln.LogisticRegression(C=np.inf, tol=1e-12).fit(X, CLASS), X, CLASS)
+    assert ours.pseudo_r_squared == pytest.approx(logit.prsquared, rel=1e-8)
+    assert ours.overall_test().statistic == pytest.approx(logit.llr, rel=1e-8)
+    assert ours.overall_test().p_value == pytest.approx(logit.llr_pvalue, rel=1e-6)
+    several = sm.MNLogit(LABEL, design).fit(disp=0)
+    ours = infer(ln.LogisticRegression(C=np.inf, tol=1e-12).fit(X, LABEL), X, LABEL)
+    assert ours.overall_test().df == several.df_model
+    assert ours.overall_test().statistic == pytest.approx(several.llr, rel=1e-8)
+
+
+def test_without_intercept_the_whole_fit_has_walds_test_and_without_columns_none():
+    y = NUMBER
+    found = infer(ln.LinearRegression(fit_intercept=False).fit(X, y), X, y)
+    assert found.overall_test() == found.wald_test(found.names)
+    assert "test of all coefficients: F(" in str(found)
+    assert found.adjusted_r_squared == pytest.approx(sm.OLS(y, X).fit().rsquared_adj, rel=1e-10)
+
+
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
 @pytest.mark.parametrize("kind", ["classical", "HC0", "cluster"])
 def test_generalised_models_are_statsmodels(family, kind):

@@ -71,6 +71,8 @@ class GLM(NamedScore, RegressorMixin, LinearModel):
     8 rows, 6 residual degrees of freedom
     classical errors
     deviance 4.40798 (null 23.0789)
+    pseudo-R² 0.4223 (McFadden)
+    test of all coefficients but the intercept: χ²(1) = 18.6709, p = 1.553e-05
     log-likelihood -12.7725, AIC 29.5449, BIC 29.7038
     """
 

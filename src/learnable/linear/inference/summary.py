@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -125,6 +126,39 @@ class Inference:
     def bic(self) -> float:
         """−2 log-likelihood + log(n) times the number of estimated parameters, φ among them."""
         return -2.0 * self.log_likelihood + np.log(self.n_rows) * self.n_estimated
+
+    @property
+    def r_squared(self) -> float:
+        """Share of the null deviance that the model explains: R² of the normal family, D² of the others."""
+        return 1.0 - self.deviance / self.null_deviance if self.null_deviance > 0 else np.nan
+
+    @property
+    def adjusted_r_squared(self) -> float:
+        """R² with both sums of squares over their degrees of freedom."""
+        free = self.n_rows - bool(self.model.fit_intercept)
+        return 1.0 - (1.0 - self.r_squared) * free / self.df_resid if self.df_resid > 0 else np.nan
+
+    @property
+    def pseudo_r_squared(self) -> float:
+        """McFadden's 1 − log-likelihood over that of the null model."""
+        return 1.0 - self.log_likelihood / self.null_log_likelihood if self.null_log_likelihood else np.nan
+
+    def overall_test(self) -> Test:
+        """Test that all coefficients but the intercept are zero.
+
+        Classical errors compare the deviances of both models: F where φ is estimated, else the likelihood ratio.
+        Robust and clustered errors, and fits without an intercept, have Wald's test.
+        """
+        intercepts = [name for name in self.names if name.endswith("(intercept)")]
+        others = [name for name in self.names if name not in intercepts]
+        if not others:
+            raise DataError("overall_test: there is no coefficient besides the intercept.")
+        if self.covariance_kind not in ("classical", "observed") or not intercepts:
+            return self.wald_test(others)
+        fall = (self.null_deviance - self.deviance) / self.dispersion
+        if np.isfinite(self.log_likelihood) and np.isinf(self.df):
+            fall = 2.0 * (self.log_likelihood - self.null_log_likelihood)
+        return chi_square_or_f(max(fall, 0.0), len(others), self.df)
 
     @property
     def cooks_distance(self) -> Array:
@@ -271,10 +305,16 @@ class Inference:
         ]
         if self.family is None or self.family.knows_dispersion:
             parts.append(f"deviance {self.deviance:.6g} (null {self.null_deviance:.6g})")
+            parts.append(f"pseudo-R² {self.pseudo_r_squared:.4f} (McFadden)")
+        elif self.family.name == "normal":
+            parts.append(f"dispersion {self.dispersion:.6g}")
+            parts.append(f"R² {self.r_squared:.4f}, adjusted {self.adjusted_r_squared:.4f}")
         else:
             parts.append(f"dispersion {self.dispersion:.6g}")
-            share = 1.0 - self.deviance / self.null_deviance if self.null_deviance > 0 else np.nan
-            parts.append(f"{'R²' if self.family.name == 'normal' else 'D²'} {share:.4f}")
+            parts.append(f"D² {self.r_squared:.4f}")
+        with contextlib.suppress(DataError, ParameterError):  # nothing to test, or hypotheses that depend on each other
+            which = "all coefficients but the intercept" if self.model.fit_intercept else "all coefficients"
+            parts.append(f"test of {which}: {self.overall_test()}")
         if (a := getattr(self.model, "overdispersion_", 0.0)) > 0:
             parts.append(f"overdispersion {a:.6g}")
         if np.isfinite(self.log_likelihood):
