@@ -18,6 +18,7 @@ from learnable import (
     MLPClassifier,
     MLPRegressor,
     ResNetRegressor,
+    RNNClassifier,
     RNNRegressor,
 )
 from learnable.core.errors import DataError, ModelFileError, ParameterError, VerificationError
@@ -429,3 +430,14 @@ def test_files_hold_the_whole_model(tmp_path, name):
         setattr(model, array, getattr(model, array)[:, :-1])
     with pytest.raises(ModelFileError, match="theta_"):
         ln.save(model, tmp_path / "n.safetensors")
+
+
+@pytest.mark.parametrize(
+    "model", [LSTMClassifier(5, max_iter=3), RNNClassifier(5, max_iter=3), RNNClassifier(5, max_iter=3, cell="gru")]
+)
+def test_a_sequences_answer_does_not_depend_on_the_sequences_beside_it(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(37, 6, 2))
+    model = clone(model).set_params(random_state=0).fit(X, X[:, -1, 0] > 0)
+    alone = np.concatenate([model.predict_proba(X[k : k + 1]) for k in range(len(X))])
+    np.testing.assert_allclose(alone, model.predict_proba(X), rtol=1e-13)

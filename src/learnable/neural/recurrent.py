@@ -232,9 +232,11 @@ class _Recurrences(NetworkModel):
 
     def _sequence_scores(self, X: Any, lengths: Any) -> tuple[Array, Data]:
         rows = self._read(X, lengths)
-        network = self._built()
-        parts = [self._member_scores(network, t, b, rows) for t, b in zip(self.theta_, self.buffers_, strict=True)]
-        return np.stack(parts).astype(np.float64), rows
+        built = self._built()
+        # In double precision: with single, the last digits of a row would depend on the rows that stand beside it.
+        network = Network(built.layers, built.n_inputs, dtype=np.float64)
+        members = zip(self.theta_.astype(np.float64), self.buffers_.astype(np.float64), strict=True)
+        return np.stack([self._member_scores(network, t, b, rows) for t, b in members]), rows
 
     def _scores(self, X: Any) -> Array:
         return self._sequence_scores(X, None)[0]

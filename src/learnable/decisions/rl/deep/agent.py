@@ -464,7 +464,7 @@ class DeepAgent(Loadable):
             )
         scale = memory[f"{prefix}scale"]
         near = np.clip((X - memory[f"{prefix}centre"]) * scale, -10.0, 10.0)
-        return np.where(scale != 0.0, near, X).astype(memory["theta"].dtype)
+        return np.where(scale != 0.0, near, X)
 
     def _check(self) -> None:
         rules = self._rules()

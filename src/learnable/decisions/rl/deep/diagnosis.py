@@ -225,7 +225,7 @@ def _layers(
     slope[np.arange(len(obs)), column] = error * scale / len(obs)
     with one_thread_blas():
         tape = network.open(theta, len(obs), training=True)
-        tape.forward(agent._seen_rows(memory, obs, "best"))
+        tape.forward(agent._seen_rows(memory, obs, "best").astype(memory["theta"].dtype))
         tape.backward(slope)
     found = []
     for k, layer in enumerate(network.layers):

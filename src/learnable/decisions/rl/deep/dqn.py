@@ -32,7 +32,7 @@ from ._play_kernels import FAR, VALUES, PolicyArrays
 from ._update_kernels import scale_rows, td_targets, value_loss
 from .agent import DeepAgent
 from .loop import STEPS, Diverged, Session
-from .networks import build, policy_arrays
+from .networks import build, outputs_in_double, policy_arrays
 from .worlds import World
 
 #: Added to errors, so that no step has the priority zero.
@@ -263,7 +263,7 @@ class DQN(DeepAgent):
         memory = self._learned()
         network, _ = self._networks(memory)
         theta = memory["best" if which == "best" else "theta"]
-        found = network.predict(theta, self._seen_rows(memory, observations, which)).astype(np.float64)
+        found = outputs_in_double(network, theta, self._seen_rows(memory, observations, which))
         return found / self._reward_scale(memory)
 
     def state_values(self, observations: Any, *, which: str = "best") -> AnyArray:

@@ -51,6 +51,11 @@ class Dueling(Layer):
         np.subtract(grad, grad.mean(axis=1, keepdims=True), out=out[:, 1:])
 
 
+def outputs_in_double(network: Network, theta: AnyArray, X: AnyArray) -> AnyArray:
+    """Return a network's outputs in double precision: what is proven of values must not hang on single rounding."""
+    return Network(network.layers, network.n_inputs, dtype="float64").predict(theta.astype(np.float64), X)
+
+
 def build(
     n_inputs: int, hidden: Sequence[int], unit: str, n_outputs: int, dtype: str, dueling: bool = False
 ) -> Network:

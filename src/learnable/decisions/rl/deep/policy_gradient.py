@@ -37,7 +37,7 @@ from . import _update_kernels as k
 from ._play_kernels import FAR, GAUSSIAN, SOFTMAX, SQUASHED, PolicyArrays
 from .agent import DeepAgent
 from .loop import Diverged, Session
-from .networks import build, policy_arrays, start_small
+from .networks import build, outputs_in_double, policy_arrays, start_small
 from .worlds import World
 
 #: Gain of the last layer of a policy at the start: small, so that all actions are about equally likely.
@@ -257,7 +257,7 @@ class PolicyGradientAgent(DeepAgent):
         theta = memory["best" if which == "best" else "theta"]
         p = actor.n_parameters
         X = self._seen_rows(memory, observations, which)
-        found = critic.predict(theta[p : p + critic.n_parameters], X)[:, 0].astype(np.float64)
+        found = outputs_in_double(critic, theta[p : p + critic.n_parameters], X)[:, 0]
         return found / self._reward_scale(memory)
 
     def action_probabilities(self, observations: Any, *, which: str = "best") -> AnyArray:
@@ -277,7 +277,7 @@ class PolicyGradientAgent(DeepAgent):
         actor, _ = self._networks(memory)
         theta = memory["best" if which == "best" else "theta"]
         X = self._seen_rows(memory, observations, which)
-        return np.asarray(actor.predict(theta[: actor.n_parameters], X), dtype=np.float64)
+        return outputs_in_double(actor, theta[: actor.n_parameters], X)
 
     def _is_sound(self, memory: dict[str, AnyArray]) -> bool:
         actor, critic = self._networks(memory)
