@@ -57,7 +57,7 @@ def test_scores_have_the_decimals_that_tell_the_best_apart_whatever_the_others_a
     best = [{"mean": 0.0199, "low": 0.0102, "high": 0.0296}, {"mean": 0.0217, "low": 0.0118, "high": 0.0316}]
     others = [{"mean": 0.1, "low": 0.0, "high": 0.3}] * 10
     found = score_decimals({"leaderboard": [*best, *others], "winner": {"holdout": best[0]}})
-    assert found == 3 and f"{best[0]['mean']:.{found}f}" != f"{best[1]['mean']:.{found}f}"
+    assert found == 4 and f"{best[0]['mean']:.{found}f}" != f"{best[1]['mean']:.{found}f}"
 
 
 def test_a_model_that_was_tried_on_fewer_rows_is_not_called_not_started():

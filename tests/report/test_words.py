@@ -78,7 +78,7 @@ def test_the_headline_has_the_decimals_of_the_hold_out_where_folds_scatter_far_m
         row |= {"low": row["mean"] - 1.5, "high": row["mean"] + 1.5}
     record["winner"]["holdout"] |= {"score": 0.8364, "low": 0.796, "high": 0.8768}
     found = " ".join(plain(sentence) for sentence in words.verdict(Numbers(record), standing(record), 0))
-    assert re.search(r"R² 0\.84 \(.*interval 0\.80 to 0\.88\)", found)
+    assert re.search(r"R² 0\.836 \(.*interval 0\.796 to 0\.877\)", found)
 
 
 def test_a_baseline_that_leads_is_named_first():

@@ -124,9 +124,16 @@ def text_of(value: float, style: Style = "number", decimals: int | None = None) 
 
 
 def decimals_for(half_widths: list[float]) -> int:
-    """Return how many decimals a column needs: the last one is at most half of the typical half-width."""
+    """Return how many decimals a column needs: those that show two digits of the typical half-width, at most four.
+
+    Examples
+    --------
+    >>> from learnable.report.numbers import decimals_for
+    >>> decimals_for([0.33]), decimals_for([0.02]), decimals_for([40.0])
+    (2, 3, 0)
+    """
     known = [half for half in half_widths if math.isfinite(half) and half > 0]
-    return min(max(math.ceil(-math.log10(median(known) / 2)), 0), 4) if known else 3
+    return min(max(math.ceil(-math.log10(median(known))) + 1, 0), 4) if known else 3
 
 
 def decimals_to_tell(values: list[Any], decimals: int, most: int = 6) -> int:
