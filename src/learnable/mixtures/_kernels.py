@@ -181,9 +181,7 @@ def squares_to_own(X: AnyArray, C: AnyArray, labels: AnyArray, squares: AnyArray
 
 
 @kernel
-def fill_panel(
-    X: AnyArray, origin: AnyArray, unit: float, stretch: float, squares: AnyArray, panel: AnyArray
-) -> None:
+def fill_panel(X: AnyArray, origin: AnyArray, unit: float, stretch: float, squares: AnyArray, panel: AnyArray) -> None:
     """Write extended rows (`lloyd.py`) without temporary arrays, which a worker of Dask has to fetch anew each time.
 
     IN  X (m, d), origin (d,), squares (m,) in units of 1/unit. OUT panel (m, d + 2) float32.
