@@ -158,5 +158,5 @@ def test_every_benchmark_is_in_the_table_or_about_the_package():
     listed = {benchmark for row in ROWS for benchmark in row.benchmarks}
     small = {row.name for row in FAMILIES["small"]}  # what a call costs besides its work
     about = {"import", "compare_overhead", "help"}
-    about |= {"ridge_parquet", "logistic_parquet", "boosting_parquet", "boosting_cluster"}
+    about |= {"ridge_parquet", "pca_parquet", "logistic_parquet", "boosting_parquet", "boosting_cluster"}
     assert set(BENCHMARKS) - listed == about | small

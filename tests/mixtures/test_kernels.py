@@ -1,14 +1,17 @@
 """The kernels of k-means against their definitions."""
 
 import numpy as np
+import pytest
 
 from learnable.mixtures._kernels import (
     Motion,
     RowState,
     Tile,
     assign_rows,
+    fill_panel,
     lower_squares,
     screen_rows,
+    spread_of_rows,
     square_distance,
     squares_to_own,
 )
@@ -93,3 +96,24 @@ def test_distances():
     lower_squares(X, C, closest, NONE, trials, potentials)
     np.testing.assert_allclose(trials, np.minimum(SQUARES.T, 1.0))
     np.testing.assert_allclose(potentials, trials.sum(axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_extended_rows(dtype):
+    rows = X.astype(dtype)
+    panel = np.full((50, 5), np.nan, np.float32)
+    squares = RNG.uniform(size=50)
+    fill_panel(rows, C[0], 0.25, 0.75, squares, panel)
+    expected = np.column_stack([(rows - C[0]) * 0.25, 0.75 * squares, np.ones(50)])
+    assert np.array_equal(panel, expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("weight", [NONE, RNG.uniform(0.1, 3, 50)])
+def test_squared_deviations_and_the_farthest_of_them(weight):
+    squares = np.ones(3)
+    tops = np.array([0.0, 100.0, 0.0])
+    spread_of_rows(X, C[0], weight, squares, tops)
+    w = weight[:, None] if weight.size else 1.0
+    np.testing.assert_allclose(squares, 1 + (w * (X - C[0]) ** 2).sum(axis=0), rtol=1e-14)
+    farthest = np.abs(w * (X - C[0])).max(axis=0)
+    assert tops.tolist() == [farthest[0], 100.0, farthest[2]]

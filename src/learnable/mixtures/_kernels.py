@@ -181,6 +181,40 @@ def squares_to_own(X: AnyArray, C: AnyArray, labels: AnyArray, squares: AnyArray
 
 
 @kernel
+def fill_panel(X: AnyArray, origin: AnyArray, unit: float, stretch: float, squares: AnyArray, panel: AnyArray) -> None:
+    """Write extended rows (`lloyd.py`) without temporary arrays, which a worker of Dask has to fetch anew each time.
+
+    IN  X (m, d), origin (d,), squares (m,) in units of 1/unit. OUT panel (m, d + 2) float32.
+    """
+    m, d = X.shape
+    for i in range(m):
+        row = X[i]
+        extended = panel[i]
+        for j in range(d):
+            extended[j] = (row[j] - origin[j]) * unit
+        extended[d] = stretch * squares[i]
+        extended[d + 1] = 1.0
+
+
+@kernel
+def spread_of_rows(X: AnyArray, mean: AnyArray, weight: AnyArray, squares: AnyArray, tops: AnyArray) -> None:
+    """Add up squared deviations from a mean. IN weight (m,) or empty: one each.
+
+    OUT squares (d,) += Σ w(x − mean)², tops (d,): the largest |w(x − mean)| so far.
+    """
+    m, d = X.shape
+    for i in range(m):
+        row = X[i]
+        w = weight[i] if weight.size else 1.0
+        for j in range(d):
+            gap = row[j] - mean[j]
+            moved = w * gap
+            squares[j] += moved * gap
+            size = abs(moved)
+            tops[j] = size if size > tops[j] else tops[j]
+
+
+@kernel
 def lower_squares(
     X: AnyArray, candidates: AnyArray, closest: AnyArray, weight: AnyArray, trials: AnyArray, potentials: AnyArray
 ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core import AnyArray
 from ..data.blocks import grid_rows, map_reduce
-from ._kernels import Motion, RowState, assign_rows, screen_rows, squares_to_own
+from ._kernels import Motion, RowState, assign_rows, fill_panel, screen_rows, squares_to_own
 from .lloyd import FLOAT64, TILE, Farthest, Lloyd, extend_centres, gamma_of, nothing, tile_of, unit_of
 
 _TILE_ROWS = 2**12  # rows of a tile, at most
@@ -146,11 +146,11 @@ class BoundedLloyd(Lloyd):
         return Farthest(squares[far], self.X[far].astype(np.float64), self.labels[far], weight)
 
     def _build_panel(self) -> None:
-        d = self.X.shape[1]
+        stretch = 0.5 + 2 * gamma_of(self.X.shape[1])
+        self.labels[:] = 0  # distances to the one origin
 
         def longest_of(part: slice) -> float:
-            rows = self.X[part] - self.origin
-            np.einsum("ij,ij->i", rows, rows, out=self.squares[part])
+            squares_to_own(self.X[part], self.origin[None], self.labels[part], self.squares[part])
             weighted = self.squares[part] * self.weight[part] if self.weight.size else self.squares[part]
             self.scatter[part.start // self.step] = weighted.sum()
             return float(self.squares[part].max())
@@ -161,9 +161,7 @@ class BoundedLloyd(Lloyd):
         self.squares *= self.unit * self.unit
 
         def fill(part: slice) -> None:
-            self.panel[part, :d] = (self.X[part] - self.origin) * self.unit
-            self.panel[part, d] = (0.5 + 2 * gamma_of(d)) * self.squares[part]
-            self.panel[part, d + 1] = 1.0
+            fill_panel(self.X[part], self.origin, self.unit, stretch, self.squares[part], self.panel[part])
 
         map_reduce(self.parts, fill, nothing, n_jobs=self.n_jobs)
 

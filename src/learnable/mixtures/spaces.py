@@ -15,6 +15,7 @@ from scipy.linalg import solve_triangular
 
 from ..core import AnyArray, DataError
 from ..data.blocks import Blocks, Part, map_reduce
+from ._kernels import spread_of_rows
 
 _SMALLEST = 1e-305  # below about 2e-308, numbers lose their digits
 _LARGEST = 1e141  # above it, sums of squares may overflow
@@ -162,14 +163,12 @@ def _scatter(mean: AnyArray, block: Any) -> AnyArray:
 
 def _spread(mean: AnyArray, block: Any) -> tuple[AnyArray, AnyArray]:
     """Return `_scatter` of dense rows, and the largest |w(x − mean)| and w."""
-    deviations = block.X - mean
-    if block.weight is None:
-        tops = np.array([_largest_size(deviations), 1.0])
-        np.square(deviations, out=deviations)
-        return np.ones(len(deviations)) @ deviations, tops
-    weighted = deviations * block.weight[:, None]
-    tops = np.array([_largest_size(weighted), block.weight.max()])
-    return np.einsum("ij,ij->j", weighted, deviations), tops
+    squares = np.zeros(len(mean))
+    tops = np.zeros(len(mean))
+    weight = np.empty(0) if block.weight is None else block.weight
+    spread_of_rows(block.X, mean, weight, squares, tops)
+    heaviest = 1.0 if block.weight is None else block.weight.max()
+    return squares, np.array([tops.max(initial=0.0), heaviest])
 
 
 def _largest_size(values: AnyArray) -> float:
