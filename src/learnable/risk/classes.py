@@ -469,7 +469,7 @@ class ClassRisk(Risk):
         return max(0.0, gap) / max(value - gap, 1e-8 * c * total * log(self.n_classes))
 
     @cached_property
-    def null_value(self) -> float:  # type: ignore[override]
+    def null_value(self) -> float:
         """P₀: with equal scores every row loses log K."""
         return self.cost * self._totals[0] * log(self.n_classes)
 
