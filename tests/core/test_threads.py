@@ -61,6 +61,28 @@ def test_one_thread_inside_the_block_and_the_old_number_after_it():
     assert blas_threads() == before
 
 
+def test_the_outermost_block_of_a_thread_lifts_the_limit():
+    before = blas_threads()
+    with threads.one_thread_blas():
+        with threads.one_thread_blas(), threads.one_thread_blas():
+            assert blas_threads() == {1}
+            assert threads._blas.passes == 1
+        assert blas_threads() == {1}
+    assert blas_threads() == before
+    assert threads._blas.passes == threads._blas.own.depth == threads._blas.own.entered == 0
+
+
+def test_a_thread_inside_its_starters_block_holds_a_limit_of_its_own():
+    def seen():
+        assert threads._blas.own.depth == 1
+        assert threads._blas.own.entered == 0
+        with threads.one_thread_blas():
+            return threads._blas.passes
+
+    with threads.one_thread_blas():
+        assert threads.Background(seen).result() == 2
+
+
 def test_an_error_inside_the_block_lifts_the_limit():
     before = blas_threads()
     with pytest.raises(RuntimeError), threads.one_thread_blas():

@@ -235,6 +235,14 @@ def test_the_number_of_unmerged_results_is_bounded(threads, monkeypatch):
     assert 2 <= max(peak) <= 2 * threads + 1  # two per thread, and the one in the merger's hands
 
 
+def test_an_error_in_the_only_block_surfaces_and_raises_the_flag():
+    before, flag = blas_threads(), StopFlag()
+    with pytest.raises(ZeroDivisionError):
+        map_reduce([0], lambda number: 1 // number, lambda a, b: a + b, flag=flag)
+    assert flag.raised
+    assert blas_threads() == before
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_an_error_in_a_statistic_surfaces(n_jobs, error):

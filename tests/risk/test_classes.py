@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 from tests.oracles.logistic import Likelihood, entropy
 
 from learnable.data import Blocks, Part
+from learnable.risk import objective
 from learnable.risk.classes import ClassRisk, class_sums, feasible_mix
 
 FORMS = [(storage, K, intercept) for storage in ("dense", "sparse") for K in (2, 4) for intercept in (True, False)]
@@ -305,3 +306,27 @@ def test_mixed_probabilities_obey_the_constraint_of_the_intercept(seed, n_classe
     np.testing.assert_allclose(s @ (mixed - own), 0.0, atol=1e-7 * s.sum())
     assert 0.0 <= mix <= 1.0 and (mixed >= 0).all()
     assert feasible_mix(s @ own, np.zeros(n_classes))[0] == 0.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_value_of_equal_scores_is_that_of_zero_weights(n_classes, weighted):
+    X, codes, weight = draw(n_classes, weighted=weighted)
+    problem = make_problem(X, codes, weight, n_classes, C=3.0)
+    at_zero = problem.evaluate(np.zeros(problem.n_scores * problem.width)).value
+    assert problem.null_value == pytest.approx(at_zero, rel=1e-14)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_small_tables_that_are_kept_about_their_centre_give_the_same_bits(monkeypatch, n_classes):
+    X, codes, weight = draw(n_classes)
+
+    def found():
+        problem = make_problem(X, codes, weight, n_classes, C=3.0)
+        x = random_theta(problem, 1).ravel()
+        at = problem.evaluate(x)
+        return [at.value, *at.gradient, *problem.hessian(x).ravel(), *problem.hessian_product(x)(x)]
+
+    kept = found()
+    monkeypatch.setattr(objective, "_MOST_KEPT", 0)
+    assert kept == found()

@@ -49,8 +49,7 @@ def _controller() -> ThreadpoolController:
 @cache
 def thread_budget() -> int:
     """Return how many threads this process may use: what BLAS was given, so that limits set outside are respected."""
-    counts = [library["num_threads"] for library in _controller().info()]
-    return max(counts, default=1)
+    return max((library["num_threads"] for library in _controller().info()), default=1)
 
 
 def blas_libraries() -> list[str]:
@@ -72,6 +71,11 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return min(n_jobs, budget) if n_jobs > 0 else max(1, budget + 1 + n_jobs)
 
 
+class _OwnPasses(threading.local):
+    depth = 0  # passes that the thread is in, those of its starter included
+    entered = 0  # those that it has entered itself
+
+
 class _BlasState:
     """Who uses BLAS how: any number of passes with one thread each, or one factorisation with all threads."""
 
@@ -80,11 +84,7 @@ class _BlasState:
         self.passes = 0
         self.factorising = False
         self.limited: list[tuple[Any, int]] = []  # BLAS libraries and the threads they had before the first pass
-        self.own = threading.local()  # how many passes this very thread is in
-
-    def depth(self) -> int:
-        """Return in how many nested passes the current thread is."""
-        return getattr(self.own, "depth", 0)
+        self.own = _OwnPasses()
 
 
 _blas = _BlasState()
@@ -92,31 +92,32 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.__init__)  # type: ignore[misc]  # a lock held elsewhere stays held
 
 
-def _clear_control() -> None:
-    if hasattr(OpenBLASController, "clear_controlling_thread"):
-        OpenBLASController.clear_controlling_thread(force=True)
-
-
 class _OneThread(ContextDecorator):
     """What `one_thread_blas` returns; it holds nothing, so that one object serves every block and thread."""
 
     def __enter__(self) -> None:
-        thread_budget()  # counted before the first limit
-        with _blas.changed:
-            while _blas.factorising and _blas.depth() == 0:
-                _blas.changed.wait(0.1)
-            if _blas.passes == 0:
-                _blas.limited = _limit_blas()
-            _blas.passes += 1
-            _blas.own.depth = _blas.depth() + 1
+        own = _blas.own
+        if own.entered == 0:  # otherwise this thread holds the limit already: small fits enter a dozen inner blocks
+            thread_budget()  # counted before the first limit
+            with _blas.changed:
+                while _blas.factorising and own.depth == 0:
+                    _blas.changed.wait(0.1)
+                if _blas.passes == 0:
+                    _blas.limited = _limit_blas()
+                _blas.passes += 1
+        own.entered += 1
+        own.depth += 1
 
     def __exit__(self, *error: object) -> None:
-        with _blas.changed:
-            _blas.passes -= 1
-            _blas.own.depth -= 1
-            if _blas.passes == 0:
-                _set_threads(_blas.limited)
-            _blas.changed.notify_all()
+        own = _blas.own
+        own.entered -= 1
+        own.depth -= 1
+        if own.entered == 0:
+            with _blas.changed:
+                _blas.passes -= 1
+                if _blas.passes == 0:
+                    _set_threads(_blas.limited)
+                _blas.changed.notify_all()
 
 
 _ONE_THREAD = _OneThread()
@@ -140,19 +141,19 @@ def _limit_blas() -> list[tuple[Any, int]]:
 
 def _set_threads(numbers: list[tuple[Any, int]]) -> None:
     """Set the threads of BLAS libraries: threadpoolctl heeds one thread only, and here the last one out lifts it."""
-    if not numbers:
-        return
-    _clear_control()
-    for library, number in numbers:
-        library.set_num_threads(number)
-    _clear_control()
+    if numbers:
+        clear_control = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
+        clear_control(force=True)
+        for library, number in numbers:
+            library.set_num_threads(number)
+        clear_control(force=True)
 
 
 @contextmanager
 def _all_threads_blas() -> Iterator[None]:
     """Wait until no pass of another fit limits BLAS, so that a factorisation always has the same number of threads."""
     with _blas.changed:
-        alone = _blas.depth() == 0  # inside a pass of its own a fit has asked for one thread
+        alone = _blas.own.depth == 0  # inside a pass of its own a fit has asked for one thread
         while alone and (_blas.passes > 0 or _blas.factorising):
             _blas.changed.wait(0.1)
         _blas.factorising = _blas.factorising or alone
@@ -227,7 +228,7 @@ class Background(Generic[R]):
 
     def __init__(self, function: Callable[[], R], *, name: str | None = None, daemon: bool = False) -> None:
         self._function = function
-        self._depth = _blas.depth()
+        self._depth = _blas.own.depth
         self._result: R | None = None
         self._error: BaseException | None = None
         self._done = threading.Event()  # a join that Ctrl-C interrupts takes the thread for ended
@@ -426,7 +427,7 @@ class _Shift(Generic[R]):
         self.results: dict[int, R] = {}
         self.failures: dict[int, BaseException] = {}
         self.n_whole = 0  # tasks done, counted from the first, without a gap
-        self.depth = _blas.depth()
+        self.depth = _blas.own.depth
         self._left = itertools.count(1)
         self._workers = 0
         self.done = threading.Event()

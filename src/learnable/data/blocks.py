@@ -198,8 +198,17 @@ def map_reduce(
     if not getattr(blocks, "in_memory", True):
         return blocks.map_reduce(statistic, merge, n_jobs=n_jobs, flag=flag)  # type: ignore[attr-defined,no-any-return]
     n_blocks = len(blocks)
+    threads = min(resolve_n_jobs(n_jobs), n_blocks)
+    if n_blocks == 1:  # a small table: nothing to merge, and nobody to share with
+        with one_thread_blas():
+            try:
+                return statistic(blocks[0])
+            except BaseException:
+                if flag is not None:
+                    flag.raise_()
+                raise
     loads = (partial(blocks.__getitem__, number) for number in range(n_blocks))
-    return reduce_loads(loads, statistic, merge, threads=min(resolve_n_jobs(n_jobs), n_blocks), flag=flag)
+    return reduce_loads(loads, statistic, merge, threads=threads, flag=flag)
 
 
 def reduce_loads(

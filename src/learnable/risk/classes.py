@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from math import exp, log1p
+from math import exp, log, log1p
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -291,7 +291,7 @@ class ClassRisk(Risk):
         gradient[:, 1:] += self.strength * w
         if not self.intercept:
             gradient[:, 0] = 0.0
-        value = 0.5 * self.strength * float((w * w).sum()) + self.cost * loss
+        value = 0.5 * self.strength * _total(w * w) + self.cost * loss
         measure = self._gap(theta, gradient, value, loss) if self.strength else self._relative_gradient(gradient)
         size = self.cost * self._slope_sizes + self.strength * np.abs(theta)
         return Evaluation(value, gradient.ravel(), self._stopping_measure(measure, gradient, size, value))
@@ -450,22 +450,33 @@ class ClassRisk(Risk):
         c = self.cost
         rho = self.strength
         N = self.sums.weight
-        total = float(N.sum())
+        total, x_total = self._totals
         w = theta[:, 1:]
         g_w = gradient[:, 1:]
         g_b = gradient[:, 0]
-        gap = 0.5 * float((g_w * g_w).sum()) / rho + float(theta[:, 0] @ g_b)
+        at_intercept = float(theta[:, 0] @ g_b)
+        gap = 0.5 * _total(g_w * g_w) / rho + at_intercept
         mix, v = feasible_mix(N, _by_class(g_b / c)) if self.intercept else (0.0, N)
         if mix > 0:
-            entropy = c * loss - float((w * (g_w - rho * w)).sum()) - float(theta[:, 0] @ g_b)
-            mixed_entropy = -c * total * float(np.sum(v * np.log(np.maximum(v, 1e-300))))
+            entropy = c * loss - _total(w * (g_w - rho * w)) - at_intercept
+            mixed_entropy = -c * total * _total(v * np.log(np.maximum(v, 1e-300)))
             target, members = (v[1:], self.sums.x[1:]) if self.n_scores == 1 else (v, self.sums.x)
             w_u = w - g_w / rho
-            w_v = -(c / rho) * (np.outer(target, self.sums.x.sum(axis=0)) - members)
+            w_v = -(c / rho) * (target[:, None] * x_total - members)
             move = mix * (w_v - w_u)
-            gap += rho * float((w_u * move).sum()) + 0.5 * rho * float((move * move).sum())
+            gap += rho * _total(w_u * move) + 0.5 * rho * _total(move * move)
             gap -= mix * (mixed_entropy - entropy)
-        return max(0.0, gap) / max(value - gap, 1e-8 * c * total * float(np.log(self.n_classes)))
+        return max(0.0, gap) / max(value - gap, 1e-8 * c * total * log(self.n_classes))
+
+    @cached_property
+    def null_value(self) -> float:
+        """P₀: with equal scores every row loses log K."""
+        return self.cost * self._totals[0] * log(self.n_classes)
+
+    @cached_property
+    def _totals(self) -> tuple[float, Array]:
+        """Σ s and Σ s (x − centre) of all classes."""
+        return float(self.sums.weight.sum()), self.sums.x.sum(axis=0)
 
     def penalised_gap(self, theta: Array, at: Evaluation, penalty: Penalties) -> tuple[float, float]:
         """Return P − D and its relative size with a penalty that this risk, which has none, does not know."""
@@ -503,11 +514,17 @@ def feasible_mix(weight: Array, excess: Array) -> tuple[float, Array]:
     float, (K,)
         θ and v, such that (1 − θ)u + θv obeys the constraint; θ is zero where u does.
     """
-    mix = min(1.0, float(np.max(excess / np.maximum(weight + excess, 1e-300), initial=0.0)) * (1 + 1e-9))
+    pairs = zip(weight.tolist(), excess.tolist(), strict=True)  # a few numbers, which Python divides sooner than NumPy
+    mix = min(1.0, max(0.0, *(over / max(own + over, 1e-300) for own, over in pairs)) * (1 + 1e-9))
     if mix == 0.0:
         return mix, weight
     v = np.maximum(mix * (weight + excess) - excess, 0.0)  # N − (1 − mix)(N + excess)
     return mix, v / v.sum()
+
+
+def _total(terms: Array) -> float:
+    """Return the sum of a small array: what `sum` does, without its search for options."""
+    return float(np.add.reduce(terms, axis=None))
 
 
 def _by_class(slopes: Array) -> Array:

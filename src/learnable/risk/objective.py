@@ -28,7 +28,7 @@ from ..core import Array, resolve
 from ..data.blocks import Block, Blocks, Part, map_reduce
 from ..data.memory import part_memory
 from ..solvers.problem import Evaluation
-from ..solvers.systems.moments import dense_products, provisional_mean, sparse_products
+from ..solvers.systems.moments import centred_products, dense_products, provisional_mean, sparse_products
 from .penalties import L2Penalty
 
 #: Losses whose sums over rows are compiled: where the subclass of `Risk` lives. Processor time of a sweep over 10⁵ rows
@@ -48,6 +48,7 @@ _SHARES = np.array(
 )  # of a dual point, the best of which counts
 _HALVINGS = 60  # of the search for a dual point in the domain of the penalty's conjugate
 _DEPENDENT = 1e-13  # share of the largest eigenvalue, of unit-norm columns, that rounding leaves of a zero
+_MOST_KEPT = 2**16  # numbers of a table, half a megabyte, that is kept a second time about its centre
 _MOST_COLUMNS = 2000  # for which the null space of the columns is computed
 
 
@@ -85,6 +86,8 @@ class Risk:
     >>> found.converged, found.measure < 1e-8
     (True, True)
     """
+
+    _kept: tuple[Array, Array] | None = None  # the rows of a small table about a centre, and that centre
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make the fused subclass where one is registered for the loss; a copy from another process is what it was."""
@@ -134,8 +137,8 @@ class Risk:
         self.cost = 1.0 / self.moments[0] if cost is None else float(cost)
         self.at: Array | None = None  # where the state was computed
         self.gradient_unit = np.inf  # solvers stop when, beside the proven measure, max|g|/unit is at most `tol`
-        self.blur = 0.0  # what rounding of the gradient may add to a relative gap, its square, at the last evaluation
         self.proven = np.inf  # the measure that a certificate states, at the last evaluation
+        self._measured: tuple[Array, float] = np.zeros(0), 0.0  # there: sizes of the gradient's terms, and the value
 
     # --- what the engines ask ---
 
@@ -244,6 +247,17 @@ class Risk:
             self.evaluate(x)
         return max(self.proven, self.blur)
 
+    @property
+    def blur(self) -> float:
+        """What rounding of the gradient may add to a relative gap, its square, at the last evaluation."""
+        size, value = self._measured
+        if not (self.strength > 0 and value > 0):
+            return 0.0
+        with np.errstate(over="ignore"):
+            rounding = float(np.sum((_DIGIT * size) ** 2)) / (2 * self.strength)
+        unit = max(value, 1e-8 * self.null_value, self.finest_loss())  # what the gap is a share of
+        return min(rounding, value) / unit  # losses are never negative: no fit is better by more than P
+
     def _stopping_measure(self, proven: float, gradient: Array, size: Array, value: float) -> float:
         """Return the larger of the proven measure and the gradient in its unit, where it is more than rounding.
 
@@ -251,12 +265,7 @@ class Risk:
         entry of the gradient can add up to.
         """
         self.proven = proven
-        self.blur = 0.0
-        if self.strength > 0 and value > 0:
-            with np.errstate(over="ignore"):
-                rounding = float(np.sum((_DIGIT * size) ** 2)) / (2 * self.strength)
-            unit = max(value, 1e-8 * self.null_value, self.finest_loss())  # what the gap is a share of
-            self.blur = min(rounding, value) / unit  # losses are never negative: no fit is better by more than P
+        self._measured = size, value
         if np.isinf(self.gradient_unit):
             return proven
         g = np.abs(gradient).ravel()
@@ -268,7 +277,7 @@ class Risk:
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel to another process without the rows."""
-        return self.__dict__ | {"blocks": None}
+        return self.__dict__ | {"blocks": None, "_kept": None}
 
     def hessian(self, x: Array) -> Array:
         """Return the Hessian as a matrix, in the order of θ."""
@@ -443,6 +452,9 @@ class Risk:
             return self._second_moment(block, np.maximum(weight, 0.0)) - self._second_moment(
                 block, np.maximum(-weight, 0.0)
             )
+        centred = self._centred(block)
+        if centred is not None:
+            return centred_products(centred, weight)
         weighted = Block(block.X, None, weight, block.start)
         nothing = np.zeros(0)
         if not self.sparse:
@@ -463,9 +475,21 @@ class Risk:
         """Yield some rows of the block, and their centred (or sparse, as it is) X."""
         m = block.X.shape[0]
         step = m if self.sparse else TILE_ROWS
+        centred = self._centred(block)
         for start in range(0, m, step):
             rows = slice(start, min(start + step, m))
-            yield rows, block.X if self.sparse else block.X[rows] - self.centre
+            if centred is not None:
+                yield rows, centred[rows]
+            else:
+                yield rows, block.X if self.sparse else block.X[rows] - self.centre
+
+    def _centred(self, block: Block) -> Array | None:
+        """Return X − centre of a small table, which every pass needs; None where it is made tile by tile."""
+        if self.sparse or block.X.size > _MOST_KEPT or not self.blocks.in_memory or len(self.blocks) > 1:
+            return None
+        if self._kept is None or self._kept[1] is not self.centre:
+            self._kept = block.X - self.centre, self.centre
+        return self._kept[0]
 
     def _scores(self, X: Any, theta: Array) -> Array:
         w = theta[:, 1:]

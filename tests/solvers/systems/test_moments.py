@@ -11,7 +11,13 @@ from hypothesis.extra import numpy as hnp
 from tests.solvers.tables import EPS, blocks_of, random_sparse, random_table
 
 from learnable.data.blocks import Block
-from learnable.solvers.systems.moments import centred_moments, dense_products, provisional_mean, targets_of
+from learnable.solvers.systems.moments import (
+    centred_moments,
+    centred_products,
+    dense_products,
+    provisional_mean,
+    targets_of,
+)
 
 
 def exact_moments(X, y, weight, intercept):
@@ -140,3 +146,13 @@ def test_provisional_mean_of_huge_rows_is_finite():
 def test_a_block_without_rows_adds_nothing():
     products = dense_products(Block(np.zeros((0, 40)), None, None, 0), np.zeros(40), np.zeros(0))
     np.testing.assert_array_equal(products, np.zeros((41, 41)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 50, 5000])
+def test_rows_that_were_moved_before_have_the_same_products_bit_for_bit(n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 4)) + 10.0
+    weight = rng.random(n)
+    centre = np.array([10.0, 9.0, 10.5, 0.0])
+    expected = dense_products(Block(X, None, weight, 0), centre, np.zeros(0))
+    assert np.array_equal(centred_products(X - centre, weight), expected)

@@ -311,6 +311,22 @@ def dense_products(block: Block, x_shift: Array, y_shift: Array) -> Array:
     return total
 
 
+def centred_products(X: Array, weight: Array) -> Array:
+    """Return the same products of rows that were moved before, to the same bits; there are no targets."""
+    d = X.shape[1]
+    root = np.sqrt(weight)[:, None]
+    tile = np.empty((min(len(X), _TILE_ROWS), 1 + d))
+    total = np.zeros((1 + d, 1 + d))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(X), _TILE_ROWS):
+            scale = root[start : start + _TILE_ROWS]
+            T = tile[: len(scale)]
+            T[:, :1] = scale
+            np.multiply(X[start : start + _TILE_ROWS], scale, out=T[:, 1:])
+            total += T.T @ T
+    return total
+
+
 def _unmoved_products(X: Array, Y: Array) -> Array:
     """Return the same products for rows that need neither moving nor weighting, without copying them."""
     d = X.shape[1]
