@@ -29,6 +29,19 @@ def squash(x, half, sigmoids, tanhs):
         wide.store(tanhs, j, wide.tanh(wide.load(x, j)))
 
 
+@ieee_kernel
+def as_numbers(counts, out):
+    wide.store(out, 0, wide.load_counts(counts, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_counts_become_numbers(dtype):
+    counts = np.array([9, 0, 1, -1, 2, 300, -300, 32_767, -32_768], dtype=dtype)
+    out = np.zeros(8, dtype=np.float32)
+    as_numbers(counts, out)
+    np.testing.assert_array_equal(out, counts[1:])
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_arithmetic(dtype):
     half = wide.panel_width(np.dtype(dtype)) // 2

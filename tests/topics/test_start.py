@@ -1,12 +1,14 @@
-"""Clusters of documents in which chains of topics begin, and the sweep in blocks."""
+"""Clusters of documents in which chains of topics begin, and the collapsed sweep."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from learnable.topics import TopicSampler, corpus_of
-from learnable.topics._collapsed_kernels import BLOCK, sweep_words
+from learnable.topics._collapsed_kernels import GROUP, sweep_words
 from learnable.topics.collapsed import WordOrder
+from learnable.topics.sampler import log_joint
 from learnable.topics.start import cluster_documents
 
 
@@ -45,40 +47,83 @@ def test_empty_documents_and_equal_documents_are_clustered_without_trouble() -> 
     assert found.max() < 4
 
 
-def test_a_sweep_in_blocks_keeps_its_counts_and_draws_by_the_formula() -> None:
-    """40 topics fill two blocks, the second in part; the share of each topic is that of the full conditional."""
-    K, V, beta = 40, 3, 0.5
+def test_a_sweep_keeps_its_counts_and_draws_by_the_formula() -> None:
+    """100 topics fill two groups, the second in part; the share of each topic is that of the full conditional."""
+    K, V, beta = 100, 3, 0.5
     alpha = np.linspace(0.1, 2.0, K)
-    padded = np.zeros((2, BLOCK), dtype=np.float32)
-    padded.reshape(-1)[:K] = alpha
-    # One document of one token, word 1, is swept; 400 tokens of another, which is not, make the counts.
+    padded = np.zeros(2 * GROUP, dtype=np.float32)
+    padded[:K] = alpha
+    # Document 1 has three tokens of word 1, one of which is swept: it alone is in the second part.
     rng = np.random.default_rng(1)
-    fixed_words = np.sort(rng.integers(0, V, size=400))
-    fixed_topics = rng.integers(0, K, size=400)
-    of_word = fixed_topics[fixed_words == 1]
-    before = np.r_[fixed_topics[fixed_words == 0], of_word, 0, fixed_topics[fixed_words == 2]].astype(np.int32)
-    before_starts = np.r_[0, np.cumsum(np.bincount(np.append(fixed_words, 1), minlength=V))]
+    fixed_words = np.sort(rng.integers(0, V, size=900))
+    fixed_topics = rng.integers(0, K, size=900)
+    row = np.bincount(fixed_topics[fixed_words == 1], minlength=K)
+    begins = np.r_[0, np.cumsum(np.bincount(fixed_words, minlength=V))]
+    starts = np.array([begins, [900, 900, 901, 901]])
+    documents = np.r_[np.zeros(900), 1].astype(np.int32)
     held = np.bincount(fixed_topics, minlength=K).astype(float)
-    n = 4000
+    before = np.zeros((2, 2 * GROUP), dtype=np.int16)
+    before[1, [3, 70]] = 2, 5  # tokens of document 1 that stay
+    n = 12_000
     drawn = np.zeros(K)
     for _ in range(n):
-        own = np.zeros((1, 2, BLOCK), dtype=np.int16)
-        own[0, 0, 0] = 1
+        own = before.copy()
+        own[1, 99] += 1
         sizes = held.copy()
-        sizes[0] += 1.0
-        z = np.zeros(1, dtype=np.int32)
+        sizes[99] += 1.0
+        z = np.append(fixed_topics, 99).astype(np.int32)
         words = rng.integers(2**63, size=4).astype(np.uint64)
-        sweep_words(
-            np.zeros(1, dtype=np.int32), np.array([0, 0, 1, 1]), before, before_starts, own, sizes, V * beta, padded,
-            beta, words, 0, z,
-        )  # fmt: skip
-        assert own.reshape(-1)[z[0]] == own.sum() == 1
-        assert sizes.sum() == 401
-        drawn[z[0]] += 1
-    chance = alpha * (np.bincount(of_word, minlength=K) + beta) / (held + V * beta)
+        sweep_words(documents, starts, 1, 0, V, own.reshape(-1), sizes, V * beta, padded, beta, words, 0, z)
+        k = z[900]
+        own[1, k] -= 1
+        np.testing.assert_array_equal(own, before)
+        sizes[k] -= 1.0
+        np.testing.assert_array_equal(sizes, held)
+        drawn[k] += 1
+    chance = (before[1, :K] + alpha) * (row + beta) / (held + V * beta)
     chance /= chance.sum()
     score = (drawn - n * chance) / np.sqrt(n * chance * (1.0 - chance))
     assert abs(score).max() < 4.5
+
+
+@pytest.mark.parametrize("n_parts", [1, 3])
+def test_blocks_of_a_sweep_hold_every_token_once(n_parts: int) -> None:
+    rng = np.random.default_rng(2)
+    corpus = corpus_of(rng.poisson(0.4, size=(40, 25)))
+    order = WordOrder(corpus, 5, n_parts)
+    met = np.zeros(len(corpus.words), dtype=int)
+    for turn in range(n_parts):
+        seen: list[set[int]] = []
+        for p in range(n_parts):
+            c = (p + turn) % n_parts
+            a, b = order.starts[p, order.cuts[c]], order.starts[p, order.cuts[c + 1]]
+            met[order.order[a:b]] += 1
+            seen.append(set(corpus.words[order.order[a:b]].tolist()))
+        assert sum(map(len, seen)) == len(set().union(*seen))  # no word in two blocks of a round
+    np.testing.assert_array_equal(met, 1)
+
+
+def test_parts_move_as_far_as_one_part_does() -> None:
+    """Counts of words are those of the moment in every block: four parts lose nothing that one part gains."""
+    counts = subjects(np.random.default_rng(0), 12, 40)
+    corpus = corpus_of(counts)
+    levels = []
+    for n_parts in (1, 4):
+        order = WordOrder(corpus, 12, n_parts)
+        found = []
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            topics, own = order.load(rng.integers(0, 12, size=len(corpus.words), dtype=np.int32))
+            for _ in range(5):
+                order.sweep(topics, own, np.full(12, 0.1), 0.01, rng.integers(2**63, size=4).astype(np.uint64))
+            z = np.empty_like(topics)
+            order.store(topics, z)
+            by_word = np.zeros((corpus.n_words, 12), dtype=np.int32)
+            np.add.at(by_word, (corpus.words, z), 1)
+            found.append(log_joint(corpus, z, by_word, np.full(12, 0.1), 0.01))
+        levels.append(np.array(found))
+    error = np.sqrt(sum(level.var(ddof=1) / len(level) for level in levels))
+    assert abs(levels[0].mean() - levels[1].mean()) < 4.0 * error
 
 
 def test_parts_of_a_corpus_hold_every_token_once_and_give_the_same_bits() -> None:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import beta as beta_law
+from scipy.stats import kstest
 from tests.mutations import unnoticed
 from tests.oracles import admixture as oracle
 
@@ -24,6 +26,7 @@ from learnable.topics import (
     read_genotypes,
     simulate_genotypes,
 )
+from learnable.topics._kernels import draw_pairs
 from learnable.topics.copies import copies_of
 from learnable.topics.structure_ml import Likelihood, feasible_rows, maximise, spectral_start, start_frequencies
 from learnable.topics.structure_start import least_squares_start, on_simplex
@@ -106,6 +109,24 @@ def test_a_sweep_draws_every_copy_by_its_chances(ploidy, most):
         assert distance.max() < 5.0
         assert 0.8 < (distance**2).mean() < 1.2 or told.sum() < 50
     assert drawn[0].level == pytest.approx(oracle.log_likelihood(table, Q, P), rel=1e-12)
+
+
+def test_frequencies_of_two_alleles_are_beta_numbers():
+    """Shapes above and below one, priors for all alleles and for each; loci from their own streams."""
+    n = 4000
+    counts = np.tile(np.array([[0, 1, 30], [0, 0, 2]], dtype=np.int32), (n, 1))
+    words = np.arange(4, dtype=np.uint64)
+    for prior in (np.full((1, 1), 1.0), np.full((1, 1), 0.3), np.tile([[0.2, 1.5, 4.0], [2.0, 1.0, 0.1]], (n, 1))):
+        found = np.empty((2 * n, 3))
+        draw_pairs(counts, prior, words, 0, n, found)
+        np.testing.assert_allclose(found[0::2] + found[1::2], 1.0, rtol=1e-15)
+        shapes = (counts + prior)[:2]
+        for k in range(3):
+            assert kstest(found[0::2, k], beta_law(*shapes[:, k]).cdf).pvalue > 1e-3
+        apart = np.empty_like(found)
+        draw_pairs(counts, prior, words, n // 2, n, apart)
+        draw_pairs(counts, prior, words, 0, n // 2, apart)
+        np.testing.assert_array_equal(apart, found)
 
 
 def test_counts_of_many_individuals_do_not_overflow():

@@ -23,6 +23,7 @@ TILE_ROWS: Final = 6
 PANEL_BYTES: Final = 64
 
 load = intrinsic("load", "wide_intrinsics")  #: (a, i) → the numbers of a one-dimensional array from a[i] on
+load_counts = intrinsic("load_counts", "wide_intrinsics")  #: (a, i) → eight signed whole numbers as float32
 store = intrinsic("store", "wide_intrinsics")  #: (a, i, v): the reverse
 spread = intrinsic("spread", "wide_intrinsics")  #: x → x in every place
 add = intrinsic("add", "wide_intrinsics")  #: number by number

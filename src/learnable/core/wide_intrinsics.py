@@ -68,6 +68,18 @@ def _load_wide(typing: Any, array: Any, index: Any) -> Any:
     return kind(array, index), build
 
 
+def _load_counts(typing: Any, array: Any, index: Any) -> Any:
+    kind = WIDE[types.float32]
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _pointer(context, builder, signature, args)
+        numbers = ir.VectorType(place.type.pointee, kind.width)
+        found = builder.load(builder.bitcast(place, numbers.as_pointer()), align=1)
+        return builder.sitofp(found, kind.vector)
+
+    return kind(array, index), build
+
+
 def _store_wide(typing: Any, array: Any, index: Any, value: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _pointer(context, builder, signature, args)
@@ -283,6 +295,7 @@ def _call(builder: Any, name: str, args: list[Any]) -> Any:
 
 
 load: Any = intrinsic(_load_wide)
+load_counts: Any = intrinsic(_load_counts)
 store: Any = intrinsic(_store_wide)
 spread: Any = intrinsic(_spread_wide)
 add: Any = _operation("fadd")

@@ -116,6 +116,51 @@ def draw_gammas(counts: NDArray[np.int32], beta: Array, words: Words, first: int
             phi[w, k] = count_gamma(stream, beta[w, k] if whole else beta[0, 0], counts[w, k])
 
 
+@lean_kernel
+def _attempt(stream: Words, shape: float, x: float) -> float:
+    """Return a gamma number of a shape of at least one; the first attempt takes the normal number x."""
+    d = shape - 1.0 / 3.0
+    t = 1.0 + x / math.sqrt(9.0 * d)
+    v = t * t * t
+    if v > 0.0:
+        u = uniform(stream)
+        if u < 1.0 - 0.0331 * (x * x) * (x * x) or math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):
+            return d * v
+    return gamma(stream, shape)
+
+
+@kernel
+def draw_pairs(counts: NDArray[np.int32], beta: Array, words: Words, first: int, last: int, phi: Array) -> None:
+    """OUT phi (2L, K): φ ~ Dirichlet(β + n) of the two words of groups first … last − 1, each from its own stream.
+
+    Both gamma numbers take their normal numbers from one pair of the polar method. IN beta (2L, K) or (1, 1).
+    """
+    K = counts.shape[1]
+    stream = np.empty(4, dtype=np.uint64)
+    whole = beta.shape[0] > 1
+    for g in range(first, last):
+        key_stream(words, g, stream)
+        for k in range(K):
+            one = beta[2 * g, k] if whole else beta[0, 0]
+            other = beta[2 * g + 1, k] if whole else beta[0, 0]
+            if min(one + counts[2 * g, k], other + counts[2 * g + 1, k]) < 1.0:
+                x = count_gamma(stream, one, counts[2 * g, k])
+                y = count_gamma(stream, other, counts[2 * g + 1, k])
+            else:
+                u = 2.0 * uniform(stream) - 1.0
+                v = 2.0 * uniform(stream) - 1.0
+                s = u * u + v * v
+                while s >= 1.0 or s == 0.0:
+                    u = 2.0 * uniform(stream) - 1.0
+                    v = 2.0 * uniform(stream) - 1.0
+                    s = u * u + v * v
+                scale = math.sqrt(-2.0 * math.log(s) / s)
+                x = _attempt(stream, one + counts[2 * g, k], u * scale)
+                y = _attempt(stream, other + counts[2 * g + 1, k], v * scale)
+            phi[2 * g, k] = x / (x + y)
+            phi[2 * g + 1, k] = y / (x + y)
+
+
 @kernel
 def draw_proportions(
     counts: NDArray[np.int32], alpha: Array, words: Words, first: int, last: int, theta: Array

@@ -6,14 +6,14 @@ the copies that each individual and each allele have from each population, so th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.threads import run_tasks
 from . import _kernels as kernels
-from ._copies_kernels import LOCI, sweep_copies
+from ._copies_kernels import LOCI, count_alleles, count_between, lay_out, sweep_copies
 from .genotypes import Genotypes
 from .sampler import cut_documents
 
@@ -52,66 +52,43 @@ class TwoAlleles:
         n = genotypes.n_individuals
         L = genotypes.n_loci
         self.n_blocks = -(-L // LOCI)
-        self.n_loci = L
-        self.first = genotypes.starts[:-1]
-        self.all_two = bool((genotypes.n_alleles == 2).all())
-        self.two = np.flatnonzero(genotypes.n_alleles == 2)
-        self.n_words = int(genotypes.starts[-1])
+        self.first = np.ascontiguousarray(genotypes.starts[:-1], dtype=np.int64)
+        self.n_alleles = np.ascontiguousarray(genotypes.n_alleles, dtype=np.int64)
         self.codes = np.zeros((self.n_blocks, n, genotypes.ploidy, LOCI), dtype=np.uint8)
         for b in range(self.n_blocks):
             part = genotypes.alleles_of(slice(b * LOCI, min((b + 1) * LOCI, L)))
             self.codes[b, :, :, : part.shape[1]] = (part + 1).transpose(0, 2, 1)
-        self.typed = genotypes.n_typed
-        seen = np.array([(self.codes == kind).sum(axis=(1, 2), dtype=np.int64).reshape(-1)[:L] for kind in (1, 2)])
-        self.seen = self._as_words(seen.T[:, :, None])[:, 0]
+        self.typed = np.ascontiguousarray(genotypes.n_typed, dtype=np.int64)
+        pairs = [(self.codes == kind).sum(axis=(1, 2), dtype=np.int64).reshape(-1)[:L] for kind in (1, 2)]
+        self.seen = np.empty(int(genotypes.starts[-1]), dtype=np.int64)
+        self.seen[self.first] = pairs[0]
+        two = self.n_alleles == 2
+        self.seen[self.first[two] + 1] = pairs[1][two]
         self.threads = threads if self.codes.size >= _LEAST_COPIES else 1
-
-    def _as_words(self, pairs: Any) -> Any:
-        """Return (n_alleles in all, K) of numbers of both alleles, (L, 2, K)."""
-        if self.all_two:
-            return pairs.reshape(self.n_words, -1)
-        out = np.empty((self.n_words, pairs.shape[2]), dtype=pairs.dtype)
-        out[self.first] = pairs[:, 0]
-        out[self.first[self.two] + 1] = pairs[self.two, 1]
-        return out
-
-    def _as_pairs(self, P: Array, out: Array) -> None:
-        """OUT out (L, 2, K): frequencies of both alleles, zero for the second of a locus with one."""
-        if self.all_two:
-            out[:] = P.reshape(out.shape)
-        else:
-            out[:, 0] = P[self.first]
-            out[:, 1] = 0.0
-            out[self.two, 1] = P[self.first[self.two] + 1]
 
     def sweep(self, P: Array, Q: Array, words: NDArray[np.uint64]) -> Drawn:
         """Draw the population of every copy."""
         n, K = Q.shape
         B = self.n_blocks
-        both = np.zeros((B * LOCI, 2, K))
-        self._as_pairs(P, both[: self.n_loci])
-        exact = np.ascontiguousarray(both.reshape(B, LOCI, 2, K).transpose(0, 3, 2, 1))
-        tables = exact.astype(np.float32)
+        exact = np.zeros((B, K, 2, LOCI))
+        tables = np.zeros((B, K, 2, LOCI), dtype=np.float32)
+        lay_out(np.ascontiguousarray(P, dtype=np.float64), self.first, self.n_alleles, exact, tables)
         whole = np.ascontiguousarray(Q, dtype=np.float64)
         shares = whole.astype(np.float32)
-        own = np.empty((B, n, K - 1), dtype=np.int32)
+        beyond = np.empty((B, n, K - 1), dtype=np.int32)
         counts = np.empty((B, K - 1, 2, LOCI), dtype=np.int32)
 
         def task(b: int) -> float:
-            return float(sweep_copies(self.codes[b], tables[b], shares, exact[b], whole, words, b, own[b], counts[b]))
+            return float(
+                sweep_copies(self.codes[b], tables[b], shares, exact[b], whole, words, b, beyond[b], counts[b])
+            )
 
         levels = [task(b) for b in range(B)] if self.threads == 1 else run_tasks(task, B, self.threads)
-        beyond = counts.transpose(0, 3, 2, 1).reshape(B * LOCI, 2, K - 1)[: self.n_loci]
-        return Drawn(_between(self.typed, own.sum(axis=0)), _between(self.seen, self._as_words(beyond)), sum(levels))
-
-
-def _between(all_of_them: Any, beyond: Any) -> Counts:
-    """Return the numbers of each population, (m, K), from all (m,) and from those beyond each of the first K − 1."""
-    m, inner = beyond.shape
-    edges = np.zeros((m, inner + 2), dtype=np.int32)
-    edges[:, 0] = all_of_them
-    edges[:, 1:-1] = beyond
-    return np.asarray(edges[:, :-1] - edges[:, 1:])
+        own = np.empty((n, K), dtype=np.int32)
+        count_between(self.typed, beyond, own)
+        copies = np.empty((len(self.seen), K), dtype=np.int32)
+        count_alleles(self.seen, self.first, self.n_alleles, counts, copies)
+        return Drawn(own, copies, sum(levels))
 
 
 class AnyAlleles:

@@ -234,16 +234,16 @@ class PopulationSampler(Sampler):
         if self.correlated:
             prior = ancestral[:, None] * ((1.0 - F) / F)
         P = np.empty((V, self.K))
+        draw = kernels.draw_pairs if self._all_two else kernels.draw_gammas
+        groups = len(self.sizes) if self._all_two else V
         if self.threads == 1 or P.size < _LEAST_DRAWN:
-            kernels.draw_gammas(counts, prior, words, 0, V, P)
+            draw(counts, prior, words, 0, groups, P)
         else:
-            cuts = even_cuts(V)
+            cuts = even_cuts(groups)
             run_tasks(
-                lambda t: kernels.draw_gammas(counts, prior, words, int(cuts[t]), int(cuts[t + 1]), P),
-                len(cuts) - 1,
-                self.threads,
+                lambda t: draw(counts, prior, words, int(cuts[t]), int(cuts[t + 1]), P), len(cuts) - 1, self.threads
             )
-        return self._within_loci(P)
+        return P if self._all_two else self._within_loci(P)
 
     def _learn_ancestors(self, counts: NDArray[np.int32], ancestral: Array, F: Array, rng: Rng) -> tuple[Array, Array]:
         """Draw F and the ancestral frequencies by Metropolis steps, P integrated out."""
