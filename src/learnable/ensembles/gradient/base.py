@@ -139,15 +139,31 @@ class GradientBoosting(ExplainedTrees, Estimator):
     _rounds_name: ClassVar[str] = "max_iter"
     _rounds_done_name: ClassVar[str] = "n_iter_"
 
-    trees_: Trees = fitted("Trees", "All trees as flat arrays; tree m·K + k belongs to output k in round m.")
+    trees_: Trees = fitted(
+        "Trees",
+        "All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.",
+    )
     baseline_: Array = fitted("(n_trees_per_iteration_,)", "Scores before the first round.")
     n_features_in_: int = fitted("int", "Number of columns.")
     n_trees_per_iteration_: int = fitted("int", "Trees in each round, K.")
     is_categorical_: NDArray[np.bool_] | None = fitted("array of bool or None", "Columns of categories.")
     levels_: list[NDArray[Any]] | None = fitted("list of arrays or None", "The levels of these columns.")
-    training_loss_: Array = fitted("array", "The mean training loss before the first round and after each.")
-    steps_: Array = fitted("array", "Steps ρ.")
+    steps_: Array = fitted("(n_rounds,)", "Steps ρ.", kind="f8", finite=False)
+    training_loss_: Array = fitted(
+        "array of shape (n_rounds + 1,)", "The mean training loss before the first round and after each."
+    )
+    do_early_stopping_: bool = fitted("bool", "Whether rounds could end early.")
+    train_score_: Array = fitted(
+        "array of shape (n_scored + 1,), or empty",
+        "Scores of the training rows before the first round and after each, also after those that are not kept.",
+    )
+    validation_score_: Array = fitted("array of shape (n_scored + 1,), or empty", "The same of the rows held out.")
     init_: Any = fitted("model or None", "Where the rounds start, if `init` is given.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`greedy`: every split is the best of its candidates for the derivatives at its round, on histograms up to "
+        "their rounding, and values, steps and training losses are those of the definition.",
+    )
     _tags = tags(sparse=True, allow_nan=True)
 
     # What the subclasses say
@@ -358,7 +374,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     @property
     def descent_(self) -> str:
-        """What `training_loss_` does from round to round, and why, if it does not only fall."""
+        """Whether the training loss falls in every round, how many took a smaller step for that, or why it rises."""
         check_is_fitted(self, "trees_")
         return describe_descent(self.training_loss_, self.steps_, self._plan(self._fitted_loss()), self.loss)
 
@@ -419,7 +435,6 @@ class GradientBoosting(ExplainedTrees, Estimator):
         ),
         law("{owner}: seed_ must be a whole number", lambda model: type(model.seed_) is int, "trees_"),
         law("{owner}: trees_ are damaged", lambda model: passes(model.trees_.check, model.n_features_in_, 1), "trees_"),
-        law("{owner}: steps_ is damaged", lambda model: is_array(model.steps_, (None,)), "trees_"),
         law(
             "{owner}: rounds and trees differ",
             lambda model: (
