@@ -70,7 +70,7 @@ def _attribute_entry(name: str, attribute: FittedAttribute) -> str:
 
 def _property_entry(name: str, computed: property) -> str:
     what = str(getattr(computed.fget, "__annotations__", {}).get("return", "Any"))
-    what = re.sub(r"NDArray\[[\w.]+\]|\bArray\b", "array", what)
+    what = re.sub(r"NDArray\[[\w.]+\]|\bArray\b", "array", what).replace("[Any]", "")
     meaning = inspect.cleandoc(computed.__doc__ or "").replace("\n\n", "\n")
     return f"{name}{'' if what == 'Any' else f' : {what}'}\n{_indented(meaning)}"
 
