@@ -371,10 +371,10 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
                 grown += found
                 if run.progress(len(grown), 0.0):
                     break
-            found = shared.call(partial(finish_forest, twin), grown)
+            finished = shared.call(partial(finish_forest, twin), grown)
         finally:
             shared.close()
-        for name, value in found.items():
+        for name, value in finished.items():
             setattr(self, name, value)
         return grown
 

@@ -41,13 +41,7 @@ from ...core import (
     tags,
 )
 from ...data.any_order import ledgers_by_group, read_ledger
-from ...data.door import (
-    Table,
-    read_features,
-    read_target,
-    read_weight,
-    take_named_columns,
-)
+from ...data.door import Table, read_features, read_target, read_weight, take_named_columns
 from ...data.sources import NamedScore, named_columns, rowwise
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
@@ -149,15 +143,10 @@ class GradientBoosting(ExplainedTrees, Estimator):
     is_categorical_: NDArray[np.bool_] | None = fitted("array of bool or None", "Columns of categories.")
     levels_: list[NDArray[Any]] | None = fitted("list of arrays or None", "The levels of these columns.")
     steps_: Array = fitted("(n_rounds,)", "Steps ρ.", kind="f8", finite=False)
-    training_loss_: Array = fitted(
-        "array of shape (n_rounds + 1,)", "The mean training loss before the first round and after each."
-    )
+    training_loss_: Array = fitted("array", "The mean training loss before the first round and after each.")
     do_early_stopping_: bool = fitted("bool", "Whether rounds could end early.")
-    train_score_: Array = fitted(
-        "array of shape (n_scored + 1,), or empty",
-        "Scores of the training rows before the first round and after each, also after those that are not kept.",
-    )
-    validation_score_: Array = fitted("array of shape (n_scored + 1,), or empty", "The same of the rows held out.")
+    train_score_: Array = fitted("array", "Scores of the training rows, at the start and after each round.")
+    validation_score_: Array = fitted("array", "The same of the rows held out; empty where there are none.")
     init_: Any = fitted("model or None", "Where the rounds start, if `init` is given.")
     certificate_: Certificate = fitted(
         "Certificate",
@@ -250,11 +239,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
         watch = None if stopping is None else Watch(self, loss, part, y, held, stopping, rounds, old)
         done = len(rounds.steps)
         plan = self._plan(loss)
-        if (
-            plan.monotonic is not None
-            and self.is_categorical_ is not None
-            and plan.monotonic[self.is_categorical_].any()
-        ):
+        signs, categorical = plan.monotonic, self.is_categorical_
+        if signs is not None and categorical is not None and signs[categorical].any():
             raise ParameterError(
                 f"{owner}: Categorical features cannot have monotonic constraints; they have no order."
             )
@@ -589,8 +575,7 @@ class BoostedRegressor(NamedScore, RegressorMixin, PredictiveDistribution, Gradi
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows; NaN is a missing value.
         """
-        raw = self._raw(X)
-        return self._fitted_loss().link.predict(raw)
+        return self._fitted_loss().link.predict(self._raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions after each round."""

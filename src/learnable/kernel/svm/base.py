@@ -27,6 +27,7 @@ from ...core import (
     N_JOBS,
     TOLERANCE,
     Boolean,
+    Certificate,
     DataError,
     Estimator,
     Matches,
