@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import get_tags
 from tests.core.toys import simple_door
 
-from learnable.core import Certificate, Estimator, ModelFileError, ParameterError
+from learnable.core import Array, Certificate, Estimator, ModelFileError, ParameterError
 from learnable.core._soundness import check_members
 from learnable.core.declare import FLOATS, Boolean, Number, Options, fitted, hook, param, tags
 from learnable.core.loaded import check_fitted, law
@@ -380,3 +381,40 @@ def test_an_error_inside_a_check_is_a_refusal_in_words():
 
     with pytest.raises(ModelFileError, match=r"members of Crashing do not fit together \(no length\)"):
         check_members(sized(Crashing))
+
+
+class Computing(Penalised):
+    """Computes some of its attributes when they are asked for."""
+
+    @property
+    def size_(self) -> "Array":
+        """The largest coefficient of each target.
+
+        It is computed when asked for.
+        """
+        return abs(self.coef_).max(axis=-1)
+
+    @property
+    def weights_(self) -> "Any":
+        """Shares that follow from the coefficients."""
+        return self.size_ / self.size_.sum()
+
+    @property
+    def _inner_(self):
+        """Of no interest to users."""
+
+
+class Stored(Computing):
+    """Stores what its base computes."""
+
+    size_: np.ndarray = fitted("(n_targets,)", "The sizes.")
+
+
+def test_properties_named_like_fitted_attributes_are_listed_after_the_declared_ones():
+    assert Computing.__doc__.endswith(
+        "coef_ : array of shape (n_features,) or (n_targets, n_features)\n    The coefficients.\n"
+        "size_ : array\n    The largest coefficient of each target.\n    It is computed when asked for.\n"
+        "weights_\n    Shares that follow from the coefficients."
+    )
+    assert "size_ : array of shape (n_targets,)\n    The sizes." in Stored.__doc__
+    assert Stored.__doc__.count("size_ :") == 1

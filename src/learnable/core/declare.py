@@ -8,15 +8,14 @@ The constructor, its signature, the range check in `fit`, the docstring's sectio
 follow from these lines. A subclass inherits them, overrides a line by writing it again, and takes a parameter out of
 its constructor by setting a plain value: `l1_ratio = 1.0`. Where arguments given by place have another order than the
 lines, `_positional = ("component", "n_components")` states it. `__post_init__`, if there is one, is called once the
-arguments are stored. scikit-learn's tags are a line, too: `_tags = tags(sparse=True)`.
+arguments are stored. scikit-learn's tags are a line, too: `_tags = tags(sparse=True)`. An attribute that is computed
+when it is asked for is a property whose name ends in an underscore: its own docstring is its line (`sections.py`).
 """
 
 from __future__ import annotations
 
 import inspect
 import math
-import re
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -28,6 +27,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, get_tags
 
 from .errors import ParameterError
 from .loaded import Loadable
+from .sections import with_sections
 
 # --------------------------------------------------------------------------------------------------------------------
 # Rules: what a parameter may be. A rule tests a value and says itself in words, so that the error can name owner,
@@ -265,8 +265,6 @@ def check_parameters(owner: str, values: Mapping[str, Any], rules: Mapping[str, 
 
 #: In place of a default: the argument must be given.
 REQUIRED: Any = inspect.Parameter.empty
-#: Sections of a docstring before which those that are made here stand.
-_LATER_SECTIONS = ("Attributes", "See Also", "Notes", "References", "Examples")
 
 
 @dataclass(frozen=True)
@@ -469,7 +467,7 @@ def declare(cls: type) -> None:
         cls._parameters = {name: parameter.rule for name, parameter in parameters.items()}  # type: ignore[attr-defined]
         if "__init__" not in own:
             cls.__init__ = _constructor(cls, parameters)  # type: ignore[misc]
-    cls.__doc__ = _with_sections(inspect.cleandoc(cls.__doc__ or ""), parameters, attributes)
+    cls.__doc__ = with_sections(cls, parameters, attributes)
     for name, parameter in cls._own_parameters.items():  # type: ignore[attr-defined]
         if parameter.default is REQUIRED:
             delattr(cls, name)
@@ -554,43 +552,3 @@ def _constructor(cls: type, parameters: Mapping[str, Parameter]) -> Any:
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
     __init__.__module__ = cls.__module__
     return __init__
-
-
-def _with_sections(text: str, parameters: Mapping[str, Parameter], attributes: Mapping[str, FittedAttribute]) -> str:
-    """Return a docstring with the sections "Parameters" and "Attributes"; what it says itself stays as it is."""
-    made = []
-    if parameters and _section_start(text, "Parameters") is None:
-        ordered = sorted(parameters.items(), key=lambda item: item[1].kw_only)
-        made.append("Parameters\n----------\n" + "\n".join(_parameter_entry(name, p) for name, p in ordered))
-    if attributes and _section_start(text, "Attributes") is None:
-        made.append("Attributes\n----------\n" + "\n".join(_attribute_entry(n, a) for n, a in attributes.items()))
-    starts = [at for title in _LATER_SECTIONS if (at := _section_start(text, title)) is not None]
-    cut = min(starts, default=len(text))
-    return "\n\n".join(part for part in (text[:cut].rstrip(), *made, text[cut:]) if part)
-
-
-def _section_start(text: str, title: str) -> int | None:
-    found = re.search(rf"^{title}\n-{{{len(title)}}}$", text, re.MULTILINE)
-    return None if found is None else found.start()
-
-
-def _parameter_entry(name: str, parameter: Parameter) -> str:
-    default = parameter.default
-    default = default.item() if isinstance(default, np.generic) else default
-    shown = f'"{default}"' if isinstance(default, str) else repr(default)
-    shown = "" if default is REQUIRED else f", default={shown}"
-    return f"{name} : {parameter.rule.phrase}{shown}\n{_indented(parameter.meaning)}"
-
-
-def _attribute_entry(name: str, attribute: FittedAttribute) -> str:
-    what = attribute.shape
-    if what.startswith("() or "):
-        what = f"number or array of shape {what.removeprefix('() or ')}"
-    elif what.startswith("("):
-        what = "number" if what == "()" else f"array of shape {what}"
-    return f"{name} : {what}\n{_indented(attribute.meaning)}"
-
-
-def _indented(text: str) -> str:
-    lines = inspect.cleandoc(text).splitlines()
-    return "\n".join(textwrap.fill(line, 112, initial_indent="    ", subsequent_indent="    ") for line in lines)

@@ -130,18 +130,6 @@ def check_models(owner: str, models: list[Any], estimator: Any, n_features: int,
         )
 
 
-def check_weights(owner: str, weights: Any) -> None:
-    """Raise ModelFileError unless the weights of a loaded ensemble's members are numbers >= 0, and some positive."""
-    require(
-        isinstance(weights, np.ndarray) and weights.dtype == np.float64 and weights.ndim == 1 and len(weights),
-        f"{owner}: estimator_weights_ must be a list of numbers",
-    )
-    require(
-        np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0,
-        f"{owner}: estimator_weights_ must be finite and not negative, and some positive",
-    )
-
-
 def weighted_importances(model: Any) -> Array:
     """Return the importances of the members of a fitted ensemble, weighted by their weights."""
     check_is_fitted(model)

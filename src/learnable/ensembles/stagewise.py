@@ -40,7 +40,7 @@ from ..core import (
     Number,
     Options,
     Run,
-    is_array,
+    fitted,
     is_labels,
     law,
     laws,
@@ -290,24 +290,6 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     Memory beyond the data and the learners: O(n), or O(nK) for K classes. `fit` takes M fits of the learner; each step
     costs some twenty evaluations of the loss.
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        Labels, for losses of labels.
-    start_ : array of shape (n_scores,)
-        f₀.
-    steps_ : array of shape (n_rounds,)
-        β_m, without ν.
-    train_loss_ : array of shape (n_rounds + 1,)
-        Weighted mean loss of f₀, f₁, …; with the line search and ν ≤ 1 it never rises where V is convex.
-    stumps_, models_ : Stumps or None, list or None
-        The learners; of K classes, K for each round.
-    certificate_ : Certificate
-        Default stumps for labels: `greedy`, the share of rounds whose stump is not the one of steepest descent, or
-        whose step is not the best. Other learners: `closed-form`, the largest slope that a line search left, relative
-        to the slope at its start; the learners' own fits are not judged. Without line search: how far the losses are
-        from those recorded.
-
     Examples
     --------
     >>> from learnable import ForwardStagewiseAdditive
@@ -345,6 +327,23 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
     random_state: Any = param(RANDOM_STATE, "Seeds the learners' `random_state`.", default=None)
     n_jobs: int | None = param(N_JOBS, "Threads of the stumps' search; the model does not depend on it.", default=None)
     max_seconds: float | None = param(MAX_SECONDS, "Time limit.", default=None)
+
+    classes_: NDArray[Any] = fitted("(n_classes,)", "Labels, for losses of labels.", kind="biufOUST", optional=True)
+    start_: Array = fitted("(n_scores,)", "f₀.", kind="f8")
+    steps_: Array = fitted("(n_rounds,)", "β_m, without ν.", kind="f8")
+    train_loss_: Array = fitted(
+        "array of shape (n_rounds + 1,)",
+        "Weighted mean loss of f₀, f₁, …; with the line search and ν ≤ 1 it never rises where V is convex.",
+    )
+    stumps_: Stumps | None = fitted("Stumps or None", "The learners, if they are stumps.")
+    models_: list[Any] = fitted("list", "The learners otherwise; of K classes, K for each round.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "Default stumps for labels: `greedy`, the share of rounds whose stump is not the one of steepest descent, or "
+        "whose step is not the best. Other learners: `closed-form`, the largest slope that a line search left, "
+        "relative to the slope at its start; the learners' own fits are not judged. Without line search: how far the "
+        "losses are from those recorded.",
+    )
 
     _door = staticmethod(_open)
     _remedy = "raise max_seconds, or scale the targets"
@@ -504,8 +503,6 @@ class ForwardStagewiseAdditive(MetaEstimatorMixin, Estimator):
             yield flat(f)
 
     _laws = laws(
-        law("{owner}: start_ must be a list of finite numbers", lambda m: is_array(m.start_, (None,), finite=True)),
-        law("{owner}: steps_ must be a list of finite numbers", lambda m: is_array(m.steps_, (None,), finite=True)),
         law(
             "{owner}: classes_ must hold at least two labels",
             lambda m: not classifies(m.loss) or is_labels(m.classes_),

@@ -13,7 +13,22 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ..core import MAX_SECONDS, N_JOBS, RANDOM_STATE, Array, DataError, Declared, NDArray, Number, param, tags
+from ..core import (
+    MAX_SECONDS,
+    N_JOBS,
+    RANDOM_STATE,
+    Array,
+    DataError,
+    Declared,
+    NDArray,
+    Number,
+    are_counts,
+    fitted,
+    law,
+    laws,
+    param,
+    tags,
+)
 from ..data.rows import weight_keyword
 from .adaboost.stumps import Stump, StumpSearch, coded, confidences, stump_outputs
 
@@ -39,7 +54,16 @@ class WeakLearning(Declared):
     random_state: Any = param(RANDOM_STATE, "Seeds the learners' `random_state` and the choice of rows.", default=None)
     n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
     max_seconds: float | None = param(MAX_SECONDS, "Time after which the rounds end.", default=None)
+    estimator_weights_: Array = fitted("(n_learners,)", "Votes of the learners.", kind="f8", low=0.0)
+    estimator_errors_: Array = fitted(
+        "array of shape (n_learners,)", "Their weighted errors under the distribution that each was fitted to."
+    )
+    models_: list[Any] | None = fitted("list or None", "The fitted clones of `estimator`.")
     _tags = tags(sparse=True)
+    _laws = laws(
+        law("{owner}: some estimator_weights_ must be positive", lambda model: model.estimator_weights_.sum() > 0),
+        law("{owner}: seed_ must be a whole number", lambda model: are_counts(model, "seed_")),
+    )
 
 
 class Learned(NamedTuple):

@@ -280,24 +280,6 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
     The parameters and the results are those of scikit-learn's `CalibratedClassifierCV`; the fitted state is plain
     (numbers, arrays, the inner models), so that it can be saved when the inner model can.
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    estimators_ : list
-        The fitted classifiers: one per fold, or one in all.
-    calibrators_ : list of lists of Sigmoid, Isotonic or Temperature
-        For each classifier one map per class (one in all for two classes, and for the temperature).
-    calibration_rows_ : list of arrays
-        The rows, among those with positive weight, that each calibrator was fitted to.
-    certificate_ : Certificate
-        `stationarity`: the relative gradient of the worst calibrator; `none` when the out-of-fold scores cannot be had
-        again (`ensemble=False`).
-    n_features_in_ : int
-        Number of columns, if the classifier counts them.
-    feature_names_in_ : array of shape (n_features_in_,)
-        Their names, if the classifier knows them.
-
     Notes
     -----
     A classifier of fewer classes than y has (a fold without a class) gives that class probability zero. Weights are
@@ -352,8 +334,20 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, Estimator):
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
     estimators_: list[Any] = fitted("list", "The fitted classifiers: one per fold, or one in all.")
-    calibrators_: list[list[Any]] = fitted("list of lists of Sigmoid, Isotonic or Temperature", "Their maps.")
-    calibration_rows_: list[Rows] = fitted("list of arrays", "The rows that each calibrator was fitted to.")
+    calibrators_: list[list[Any]] = fitted(
+        "list of lists of Sigmoid, Isotonic or Temperature",
+        "For each classifier one map per class (one in all for two classes, and for the temperature).",
+    )
+    calibration_rows_: list[Rows] = fitted(
+        "list of arrays", "The rows, among those with positive weight, that each calibrator was fitted to."
+    )
+    n_features_in_: int = fitted("int", "Number of columns, if the classifier counts them.", optional=True)
+    feature_names_in_: NDArray[Any] = fitted("array of str", "Their names, if it knows them.", optional=True)
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`stationarity`: the relative gradient of the worst calibrator; `none` when the out-of-fold scores cannot be "
+        "had again (`ensemble=False`).",
+    )
     _tags = tags(inner=lambda model: model._inner())
 
     def _fit(self, table: Sample, run: Run) -> Certificate:

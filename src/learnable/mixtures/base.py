@@ -16,6 +16,7 @@ from ..core import (
     TOLERANCE,
     AnyArray,
     Boolean,
+    Certificate,
     DataError,
     Estimator,
     Number,
@@ -51,8 +52,15 @@ class MixtureBase(DensityMixin, Estimator):
 
     weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", low=0.0, high=1.0)
     bound_history_: AnyArray = fitted(
-        "(n_steps,)", "The objective at the start and after each step; never falls.", finite=False
+        "(n_steps,)", "`lower_bound_` at the start and after each step; never falls.", finite=False
     )
+    lower_bound_: float = fitted("float", "The objective per unit of weight.")
+    converged_: bool = fitted("bool", "Whether the tolerance was reached.")
+    n_iter_: int = fitted("int", "Steps of the best restart.")
+    known_labels_: AnyArray = fitted(
+        "array of shape (n_samples,)", "The `labels` of the rows with weight, if any were given.", optional=True
+    )
+    certificate_: Certificate = fitted("Certificate", "`ascent`: what one more step would add to `lower_bound_`.")
 
     @property
     def lower_bounds_(self) -> list[float]:

@@ -34,6 +34,7 @@ from ..core import (
     Estimator,
     Number,
     Options,
+    fitted,
     is_array,
     law,
     laws,
@@ -71,27 +72,6 @@ class MixtureOfExperts(Estimator):
 
     A regressor with `experts="gaussian"`, a classifier with `experts="logistic"`. Memory besides X: O(K²d²), or
     O(KC²d²) with C classes, and a few thousand rows. Files and Dask are read once an iteration.
-
-    Attributes
-    ----------
-    coef_, intercept_ : arrays of shape (K, d) and (K,), or (K, C, d) and (K, C)
-        The experts.
-    variances_ : array of shape (K,)
-        σ² of Gaussian experts; empty for logistic ones.
-    gate_coef_, gate_intercept_ : arrays of shape (K, d) and (K,)
-        The gate.
-    classes_ : array of shape (C,)
-        Labels, with logistic experts.
-    converged_, n_iter_ : bool and int
-        Whether the tolerance was reached, and steps of the best restart.
-    lower_bound_ : float
-        The objective per unit of weight.
-    bound_history_ : array of shape (n_iter_ + 1,)
-        The objective per unit of weight at the start and after each step; never falls.
-    shift_, scale_, largest_ : arrays
-        Mean and spread of the columns, and the largest standardised entries: the units of penalties and steps.
-    certificate_ : Certificate
-        What one more step would add to `lower_bound_`.
 
     Examples
     --------
@@ -146,6 +126,26 @@ class MixtureOfExperts(Estimator):
     n_jobs: int | None = param(
         N_JOBS, "Threads; None uses all that BLAS may use. The result does not depend on it.", default=None
     )
+
+    coef_: AnyArray = fitted(
+        "(n_experts, n_features) or (n_experts, n_classes, n_features)", "Slopes of the experts.", kind="f8"
+    )
+    intercept_: AnyArray = fitted("(n_experts,) or (n_experts, n_classes)", "Their intercepts.", kind="f8")
+    variances_: AnyArray = fitted("(n_experts,) or (0,)", "σ² of Gaussian experts; none of logistic ones.", kind="f8")
+    gate_coef_: AnyArray = fitted("(n_experts, n_features)", "Slopes of the gate.", kind="f8")
+    gate_intercept_: AnyArray = fitted("(n_experts,)", "Its intercepts.", kind="f8")
+    classes_: AnyArray = fitted("(n_classes,)", "Labels, with logistic experts.", kind="biufOUST", optional=True)
+    shift_: AnyArray = fitted("(n_features,)", "Means of the columns.", kind="f8")
+    scale_: AnyArray = fitted("(n_features,)", "Their spread: the unit of penalties and steps.", kind="f8")
+    largest_: AnyArray = fitted("array of shape (n_features + 1,)", "1, and the largest standardised entries.")
+    converged_: bool = fitted("bool", "Whether the tolerance was reached.")
+    n_iter_: int = fitted("int", "Steps of the best restart.")
+    lower_bound_: float = fitted("float", "The objective per unit of weight.")
+    bound_history_: AnyArray = fitted(
+        "array of shape (n_steps,)", "`lower_bound_` at the start and after each step; never falls."
+    )
+    certificate_: Certificate = fitted("Certificate", "`ascent`: what one more step would add to `lower_bound_`.")
+    _sizes = ("n_experts",)
 
     _door = staticmethod(_read)
     _remedy = "raise max_iter or tol"

@@ -58,25 +58,6 @@ class GaussianMixture(InformationCriteria, MixtureBase):
     NaN entries of X are integrated out. Rows whose component is known are given by `labels` in `fit`. Memory besides X:
     O(Kd²) and a few thousand rows. Files and Dask are read once an iteration.
 
-    Attributes
-    ----------
-    weights_, means_, covariances_ : arrays
-        π (K,), μ (K, d) and Σ: (K, d, d), (d, d), (K, d) or (K,) by covariance type.
-    precisions_, precisions_cholesky_ : arrays
-        Σ⁻¹ in the same shape, and upper triangular U with UUᵀ = Σ⁻¹ (its root for diagonal types).
-    converged_ : bool
-        Whether the tolerance was reached.
-    n_iter_ : int
-        Steps of the best restart.
-    lower_bound_ : float
-        The objective per unit of weight.
-    bound_history_ : array of shape (n_iter_ + 1,)
-        The objective per unit of weight at the start and after each step; never falls.
-    known_labels_ : array of shape (n_samples,)
-        The `labels` of the rows with weight, if any were given.
-    certificate_ : Certificate
-        What one more step would add to `lower_bound_`.
-
     Examples
     --------
     >>> import numpy as np
@@ -122,8 +103,13 @@ class GaussianMixture(InformationCriteria, MixtureBase):
         "Best performing initialization did not converge. Try different init parameters, or increase max_iter, tol, or "
         "check for degenerate data"
     )
-    weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", kind="f8", low=0.0, high=1.0)
+    weights_: AnyArray = fitted("(n_components,)", "π, the shares of the components.", kind="f8", low=0.0, high=1.0)
     means_: AnyArray = fitted("(n_components, n_features)", "μ.", kind="f8")
+    covariances_: AnyArray = fitted("array", "Σ: (K, d, d), (d, d), (K, d) or (K,) by covariance type.")
+    precisions_: AnyArray = fitted("array", "Σ⁻¹ in the same shape.")
+    precisions_cholesky_: AnyArray = fitted(
+        "array", "Upper triangular U with UUᵀ = Σ⁻¹ (its root for diagonal types), in the same shape."
+    )
     _sizes = ("n_components",)
     _tags = tags(allow_nan=True)
 

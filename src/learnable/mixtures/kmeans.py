@@ -101,8 +101,10 @@ class CentreModel(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixi
     metric = "euclidean"
     _random_restarts: ClassVar[int]  #: what n_init="auto" means for random starts
 
-    cluster_centers_: AnyArray = fitted("(n_clusters, n_features)", "The centres.")
+    cluster_centers_: AnyArray = fitted("(n_clusters, n_features)", "The centres c.")
     labels_: AnyArray = fitted("(n_samples,)", "Nearest centre of each row.", kind="i", optional=True)
+    inertia_: float = fitted("float", "J.")
+    n_iter_: int = fitted("int", "Iterations of the best restart, with the one that confirms convergence.")
     _sizes = ("n_clusters",)
     _tags = tags(sparse=True, preserves_dtype=FLOATS)
 
@@ -264,23 +266,6 @@ class KMeans(CentreModel):
     most of the distances. Memory besides X: (d + 2) float32 and 20 bytes for each row. Files and Dask are read once an
     iteration.
 
-    Attributes
-    ----------
-    cluster_centers_ : array of shape (n_clusters, n_features)
-        c; with metric="cosine" of length one.
-    labels_ : array of shape (n_samples,)
-        Nearest centre of each row.
-    inertia_ : float
-        J; with "mahalanobis" of squared Mahalanobis distances, with "cosine" of 2(1 − cos).
-    n_iter_ : int
-        Iterations of the best restart, with the one that confirms convergence.
-    inertia_history_ : array
-        J at the start and after each iteration but the last, which only confirms; never rises.
-    whitening_ : array of shape (n_features, n_features)
-        With metric="mahalanobis": x @ whitening_ has the identity as covariance.
-    certificate_ : Certificate
-        Relative fall of J in one more iteration.
-
     Examples
     --------
     >>> from learnable import KMeans
@@ -309,6 +294,21 @@ class KMeans(CentreModel):
         'The distance. "mahalanobis" takes the covariance of the data, "cosine" rows without their lengths.',
         default="euclidean",
     )
+
+    cluster_centers_: AnyArray = fitted("(n_clusters, n_features)", 'The centres; with metric="cosine" of length one.')
+    inertia_: float = fitted(
+        "float", 'J; with "mahalanobis" of squared Mahalanobis distances, with "cosine" of 2(1 − cos).'
+    )
+    inertia_history_: AnyArray = fitted(
+        "array", "J at the start and after each iteration but the last, which only confirms; never rises."
+    )
+    whitening_: AnyArray = fitted(
+        "(n_features, n_features)",
+        'With metric="mahalanobis": x @ whitening_ has the identity as covariance.',
+        finite=False,
+        optional=True,
+    )
+    certificate_: Certificate = fitted("Certificate", "`ascent`: the relative fall of J in one more iteration.")
 
     _door = staticmethod(door(target="none"))
     _remedy = "raise max_iter, or start from better centres"

@@ -36,6 +36,7 @@ from ..core import (
     Number,
     Options,
     ParameterError,
+    fitted,
     is_array,
     law,
     laws,
@@ -60,23 +61,6 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
     """K clusters around rows of the table, for any distance: min over K rows m of Σᵢ wᵢ minₖ d(xᵢ, mₖ).
 
     Memory besides X: n² float64 up to 11,585 rows, beyond that O(Kn). Time: n² distances in each pass.
-
-    Attributes
-    ----------
-    medoid_indices_ : array of shape (n_clusters,)
-        Which rows the medoids are.
-    cluster_centers_ : array of shape (n_clusters, n_features)
-        The medoids; not with metric="precomputed".
-    labels_ : array of shape (n_samples,)
-        Nearest medoid of each row.
-    inertia_ : float
-        J.
-    n_iter_ : int
-        Passes of the best restart.
-    n_swaps_ : int
-        Its swaps.
-    certificate_ : Certificate
-        Relative fall of J by the best single swap.
 
     Examples
     --------
@@ -111,6 +95,17 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
     n_jobs: int | None = param(
         N_JOBS, "Threads that compute distances. The result does not depend on it.", default=None
     )
+
+    medoid_indices_: AnyArray = fitted("(n_clusters,)", "Which rows the medoids are.", kind="i", low=0)
+    cluster_centers_: AnyArray = fitted(
+        "(n_clusters, n_features)", 'The medoids; not with metric="precomputed".', kind="f8", optional=True
+    )
+    labels_: AnyArray = fitted("array of shape (n_samples,)", "Nearest medoid of each row.")
+    inertia_: float = fitted("float", "J.")
+    n_iter_: int = fitted("int", "Passes of the best restart.")
+    n_swaps_: int = fitted("int", "Its swaps.")
+    certificate_: Certificate = fitted("Certificate", "Relative fall of J by the best single swap.")
+    _sizes = ("n_clusters",)
 
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter"
@@ -226,17 +221,8 @@ class KMedoids(TransformerMixin, ClusterMixin, ClassNamePrefixFeaturesOutMixin, 
 
     _laws = laws(
         law(
-            "{owner}: medoid_indices_ must be a row number for each cluster",
-            lambda model: (
-                model.medoid_indices_.shape == (model.n_clusters,) and model.medoid_indices_.dtype.kind == "i"
-            ),
-        ),
-        law(
-            "{owner}: medoid_indices_ must lie between 0 and the number of rows",
-            lambda model: (
-                model.metric != "precomputed"
-                or 0 <= model.medoid_indices_.min() <= model.medoid_indices_.max() < model.n_features_in_
-            ),
+            "{owner}: medoid_indices_ must lie below the number of rows",
+            lambda model: model.metric != "precomputed" or model.medoid_indices_.max() < model.n_features_in_,
         ),
         law(
             "{owner}: cluster_centers_ must be finite float64 numbers, a row for each cluster",

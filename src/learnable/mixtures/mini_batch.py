@@ -56,23 +56,6 @@ class MiniBatchKMeans(CentreModel):
     `KMeans` is exact, and with its bounds often as quick. Memory besides X: O(batch_size·(d + K)). Of files and Dask
     collections, batches are drawn from every 2ᵏ-th row, at most 2¹⁷ of them; labels and inertia are those of all rows.
 
-    Attributes
-    ----------
-    cluster_centers_ : array of shape (n_clusters, n_features)
-        c.
-    labels_ : array of shape (n_samples,)
-        Nearest centre of each row; after `partial_fit`, of the last batch.
-    inertia_ : float
-        J; without labels an estimate from the batches.
-    n_iter_ : int
-        Passes over the data, counted in rows drawn.
-    n_steps_ : int
-        Batches.
-    counts_ : array of shape (n_clusters,)
-        Weight of the rows each centre has won.
-    certificate_ : Certificate
-        Σₖ Nₖ‖cₖ − x̄ₖ‖²/J: the relative fall of J when every centre moves to the mean of its rows.
-
     Examples
     --------
     >>> from learnable import MiniBatchKMeans
@@ -114,7 +97,20 @@ class MiniBatchKMeans(CentreModel):
         "A centre that won less than this share of what the most successful one won is put elsewhere.",
         default=0.01,
     )
+    labels_: AnyArray = fitted(
+        "(n_samples,)",
+        "Nearest centre of each row; after `partial_fit`, of the last batch.",
+        kind="i",
+        optional=True,
+    )
+    inertia_: float = fitted("float", "J; without labels an estimate from the batches.")
+    n_iter_: int = fitted("int", "Passes over the data, counted in rows drawn.")
+    n_steps_: int = fitted("int", "Batches.")
     counts_: AnyArray = fitted("(n_clusters,)", "Weight of the rows that each centre has won.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`stationarity`: Σₖ Nₖ‖cₖ − x̄ₖ‖²/J, the relative fall of J when every centre moves to the mean of its rows.",
+    )
 
     _door = staticmethod(door(target="none"))
     _remedy = "raise batch_size or max_no_improvement, or use KMeans"

@@ -32,6 +32,7 @@ from ..core import (
     Number,
     Options,
     ParameterError,
+    fitted,
     param,
 )
 from ..data.blocks import Blocks, Part, add_each, map_reduce
@@ -61,30 +62,6 @@ class MixtureModel(InformationCriteria, MixtureBase):
     A family of numbers (`Normal`, `Poisson`, `Gamma`, `Bernoulli`, …) is taken for each column, independently given the
     component; a family of vectors (`MultivariateNormal`, `Multinomial`, `Dirichlet`) for the row; one of matrices
     (`Wishart`) for rows that hold a matrix row by row. Memory besides X: O(K) parameters and a few thousand rows.
-
-    Attributes
-    ----------
-    weights_ : array of shape (K,)
-        π.
-    parameters_ : dict of arrays
-        The parameters of the components by name, as the family's constructor takes them; `densities()` returns the
-        components themselves.
-    means_ : array of shape (K, d)
-        The means of the components.
-    family_ : str
-        The family's name.
-    converged_ : bool
-        Whether the tolerance was reached.
-    n_iter_ : int
-        Steps of the best restart.
-    lower_bound_ : float
-        The objective per unit of weight.
-    bound_history_ : array
-        The objective per unit of weight at the start and after each step; never falls.
-    known_labels_ : array of shape (n_samples,)
-        The `labels` of the rows with weight, if any were given.
-    certificate_ : Certificate
-        What one more EM step would add to `lower_bound_`.
 
     Examples
     --------
@@ -132,6 +109,14 @@ class MixtureModel(InformationCriteria, MixtureBase):
     )
     max_iter: int = param(MAX_ITER, "Steps of one restart.", default=500)
     _positional: ClassVar[tuple[str, ...]] = ("component", "n_components")
+
+    parameters_: dict[str, AnyArray] = fitted(
+        "dict of arrays",
+        "The parameters of the components by name, as the family's constructor takes them; `densities()` returns the "
+        "components themselves.",
+    )
+    means_: AnyArray = fitted("array of shape (n_components, n_features)", "The means of the components.")
+    family_: str = fitted("str", "The family's name.")
 
     _door = staticmethod(door(target="none", sparse=False))
     _remedy = "raise max_iter or tol"

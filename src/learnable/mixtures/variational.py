@@ -63,29 +63,6 @@ class VariationalGaussianMixture(MixtureBase):
     (`Hyperparameters`), where scikit-learn takes the constants of the full one; `reg_covar` is added to the
     prior's covariance, once. Memory besides X: O(Kd²) and a few thousand rows.
 
-    Attributes
-    ----------
-    weights_, means_, covariances_ : arrays
-        E[π], scaled to the sum one, m, and Ψ/ν = E[Λ]⁻¹ in the shape of the covariance type.
-    precisions_, precisions_cholesky_ : arrays
-        The inverse of `covariances_`, and upper triangular U with UUᵀ equal to it.
-    counts_ : array of shape (K,)
-        The expected weight of each component's rows.
-    weight_concentration_ : array of shape (K,), or a pair of such
-        Of the Dirichlet distribution, or of the Beta distributions of the sticks.
-    mean_precision_, degrees_of_freedom_ : arrays of shape (K,)
-        β and ν (one number if tied).
-    weight_concentration_prior_, mean_precision_prior_, mean_prior_, degrees_of_freedom_prior_, covariance_prior_
-        The prior as it was used; `reg_covar` is in the last.
-    converged_, n_iter_ : bool and int
-        Whether the tolerance was reached, and steps of the best restart.
-    lower_bound_ : float
-        The evidence bound F.
-    bound_history_ : array of shape (n_iter_ + 1,)
-        The bound at the start and after each step; never falls.
-    certificate_ : Certificate
-        What one more step would add to the bound, per unit of weight.
-
     Examples
     --------
     >>> import numpy as np
@@ -132,11 +109,27 @@ class VariationalGaussianMixture(MixtureBase):
         VERBOSE, "1 prints the starts and every `verbose_interval` steps, 2 their time and rise, too.", default=0
     )
     verbose_interval: int = param(Number(low=1, integer=True), "Steps between two lines that are printed.", default=10)
-    weights_: AnyArray = fitted("(n_components,)", "Shares of the components.", kind="f8")
-    counts_: AnyArray = fitted("(n_components,)", "Rows of each component.", kind="f8")
+    weights_: AnyArray = fitted("(n_components,)", "E[π], scaled to the sum one.", kind="f8")
+    counts_: AnyArray = fitted("(n_components,)", "The expected weight of each component's rows.", kind="f8")
     means_: AnyArray = fitted("(n_components, n_features)", "m.", kind="f8")
+    covariances_: AnyArray = fitted("array", "Ψ/ν = E[Λ]⁻¹ in the shape of the covariance type.")
+    precisions_: AnyArray = fitted("array", "The inverse of `covariances_`.")
+    precisions_cholesky_: AnyArray = fitted("array", "Upper triangular U with UUᵀ equal to it.")
+    weight_concentration_: Any = fitted(
+        "array of shape (n_components,), or a pair of such",
+        "Of the Dirichlet distribution, or of the Beta distributions of the sticks.",
+    )
     mean_precision_: AnyArray = fitted("(n_components,)", "β.", kind="f8")
+    degrees_of_freedom_: Any = fitted("array of shape (n_components,), or float", "ν; one number if tied.")
+    weight_concentration_prior_: float = fitted("float", "α₀, as all priors here as it was used.")
+    mean_precision_prior_: float = fitted("float", "β₀.")
     mean_prior_: AnyArray = fitted("(n_features,)", "m₀.", kind="f8")
+    degrees_of_freedom_prior_: float = fitted("float", "ν₀.")
+    covariance_prior_: Any = fitted("array or float", "Ψ₀/ν₀ by covariance type, with `reg_covar` in it.")
+    lower_bound_: float = fitted("float", "The evidence bound F.")
+    certificate_: Certificate = fitted(
+        "Certificate", "`ascent`: what one more step would add to the bound, per unit of weight."
+    )
     _sizes = ("n_components",)
 
     _door = staticmethod(door(target="none", sparse=False))

@@ -34,6 +34,7 @@ from ..core import (
     Options,
     Run,
     are_counts,
+    fitted,
     hook,
     law,
     laws,
@@ -100,6 +101,14 @@ class TreeModel(TreePredictions, TreeGrowth, Estimator):
         'Folds of ccp_alpha="cv" and "cv-1se"; None: 5.',
         default=None,
     )
+
+    trees_: Trees = fitted("Trees", "The tree in this library's layout.")
+    max_features_: int = fitted("int", "Columns drawn at a node.")
+    ccp_alpha_: float = fitted("float", "λ that was used.")
+    alpha_choice_: Any = fitted(
+        "AlphaChoice", 'With `ccp_alpha` "cv" or "cv-1se": the errors that λ was chosen by.', optional=True
+    )
+    certificate_: Certificate = fitted("Certificate", "`greedy`: every split is the best of its candidates.")
 
     _remedy = "fit again"
     # scikit-learn's way to say that an argument is no metadata of the rows.
@@ -268,23 +277,6 @@ class DecisionTreeClassifier(NamedScore, TreeClasses, ClassifierMixin, TreeModel
     n) per level; memory of a fit: 4 bytes for each cell of X and about 80 bytes per row. Missing values (NaN) go to the
     side where they help more; where none were seen, to the larger one.
 
-    Attributes
-    ----------
-    classes_, n_classes_ : array and int, or lists of them for several targets
-        The labels, and their number.
-    tree_ : TreeAccess
-        The arrays of the tree under scikit-learn's names.
-    trees_ : Trees
-        The same in this library's layout.
-    feature_importances_ : array of shape (n_features,)
-        Shares of the columns in the fall of impurity. They favour columns with many values.
-    max_features_, n_outputs_ : int
-        Columns drawn at a node; number of targets.
-    ccp_alpha_, alpha_choice_ : float, AlphaChoice
-        λ that was used; with "cv" or "cv-1se" also the errors it was chosen by.
-    certificate_ : Certificate
-        `greedy`: every split is the best of its candidates.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -344,21 +336,6 @@ class DecisionTreeRegressor(NamedScore, RegressorMixin, TreeModel):
 
     Everything else is as in `DecisionTreeClassifier`: exact cuts at midpoints unless `max_bins` is set, ties to the
     first column, learned directions of missing values.
-
-    Attributes
-    ----------
-    tree_ : TreeAccess
-        The arrays of the tree under scikit-learn's names.
-    trees_ : Trees
-        The same in this library's layout.
-    feature_importances_ : array of shape (n_features,)
-        Shares of the columns in the fall of impurity.
-    max_features_, n_outputs_ : int
-        Columns drawn at a node; number of targets.
-    ccp_alpha_, alpha_choice_ : float, AlphaChoice
-        λ that was used; with "cv" or "cv-1se" also the errors it was chosen by.
-    certificate_ : Certificate
-        `greedy`: every split is the best of its candidates.
 
     Examples
     --------

@@ -32,6 +32,7 @@ from ..core import (
     Options,
     ParameterError,
     Run,
+    fitted,
     is_labels,
     law,
     laws,
@@ -186,21 +187,6 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
     value is one more. A category that no training row of a node has is an empty branch and takes the majority of that
     node. Memory: O(nd).
 
-    Attributes
-    ----------
-    tree_ : CategoryTree
-        The tree as flat arrays.
-    categories_ : list of arrays
-        The values of each column, sorted; their positions are the codes in `tree_`.
-    types_ : list of str
-        What each column holds: "text", "number", …
-    classes_ : array of shape (n_classes,)
-        The labels, sorted.
-    feature_importances_ : array of shape (n_features,)
-        Share of each column in the total gain.
-    certificate_ : Certificate
-        `greedy`: every split is the best of its candidates.
-
     Examples
     --------
     >>> from learnable import ID3Classifier
@@ -237,6 +223,13 @@ class ID3Classifier(NamedScore, ClassifierMixin, Estimator):
         "Weights of the classes.",
         default=None,
     )
+    tree_: CategoryTree = fitted("CategoryTree", "The tree as flat arrays.")
+    categories_: list[NDArray[Any]] = fitted(
+        "list of arrays", "The values of each column, sorted; their positions are the codes in `tree_`."
+    )
+    types_: list[str] = fitted("list of str", 'What each column holds: "text", "number", …')
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels, sorted.", kind="biufOUST")
+    certificate_: Certificate = fitted("Certificate", "`greedy`: every split is the best of its candidates.")
     _tags = tags(allow_nan=True, categorical=True, string=True)
 
     def _door(self, X: Any, y: Any, sample_weight: Any, run: Any = None) -> CategoryTable:  # type: ignore[override]

@@ -53,7 +53,10 @@ class TreePredictions(ShapleyValues, Declared):
 
     @property
     def feature_importances_(self) -> Array:
-        """Each column's share in the fall of impurity, averaged over the trees; they sum to one unless none splits."""
+        """Each column's share in the fall of impurity, averaged over the trees; they sum to one unless none splits.
+
+        They favour columns with many values; a forest's `oob_importances` do not.
+        """
         check_is_fitted(self, "trees_")
         return self.trees_.feature_importances(self.n_features_in_)
 

@@ -33,6 +33,7 @@ from ...core import (
     Options,
     Run,
     are_counts,
+    fitted,
     is_labels,
     law,
     laws,
@@ -50,7 +51,6 @@ from .._members import (
     MemberSequence,
     check_models,
     check_stumps,
-    check_weights,
     sides_are_sound,
     stump_members,
     weighted_importances,
@@ -110,37 +110,6 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
     round and O(nd + n_distinct·K) memory; `variant="float"` and `"totally-corrective"` one byte more per row and
     learner.
 
-    Attributes
-    ----------
-    classes_, n_classes_ : array of shape (n_classes,), int
-        The labels.
-    estimator_ : estimator
-        The weak learner, unfitted; for stumps, a decision tree of depth one.
-    estimators_ : list
-        The learners: fitted clones, or stumps as `DecisionTreeClassifier`s. The ensemble is a sequence of them.
-    estimator_weights_, estimator_errors_ : arrays of shape (n_learners,)
-        Votes, and weighted errors under the distribution that each was fitted to.
-    feature_importances_ : array of shape (n_features,)
-        Mean of the learners' importances, weighted by their votes.
-    exponential_loss_, training_bound_ : arrays of shape (n_rounds,)
-        The loss after each round, and a bound on the training error, at most 1 − accuracy; for two classes the same.
-    validation_errors_ : array of shape (n_rounds,), or of shape (0,)
-        Errors on the rows held out.
-    stumps_ : Stumps or None
-        The stumps as arrays.
-    stump_sides_ : array of shape (n_learners, 2, n_classes + 1), or None
-        Weights of the classes on both sides of each stump, under its own distribution, and the rows there.
-    models_ : list or None
-        The fitted clones.
-    rounds_ : dict
-        Learners, votes and removals of all rounds: what the certificate is re-derived from.
-    validation_rows_ : int64 array
-        The rows held out, counted among those with positive weight.
-    certificate_ : Certificate
-        Stumps: `greedy`, the share of rounds whose stump is not the best for its distribution, or whose error or vote
-        is not what follows from the data. Other learners: `closed-form`, how far the distributions are from what the
-        votes make of them; their own fits are not judged. Totally corrective: `stationarity` of the votes.
-
     Examples
     --------
     >>> from learnable import AdaBoostClassifier
@@ -190,6 +159,31 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
         TOLERANCE,
         "Totally corrective: largest derivative of the loss by a (full) vote that may be left; no learner has loss 1.",
         default=1e-8,
+    )
+
+    classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    exponential_loss_: Array = fitted("array of shape (n_rounds,)", "The loss after each round.")
+    training_bound_: Array = fitted(
+        "array of shape (n_rounds,)",
+        "A bound on the training error after each round, at most 1 − accuracy; for two classes the loss.",
+    )
+    validation_errors_: Array = fitted("array of shape (n_rounds,), or empty", "Errors on the rows held out.")
+    validation_rows_: NDArray[np.int64] = fitted(
+        "array of int", "The rows held out, counted among those with positive weight."
+    )
+    stumps_: Stumps | None = fitted("Stumps or None", "The stumps as arrays.")
+    stump_sides_: Array | None = fitted(
+        "array of shape (n_learners, 2, n_classes + 1), or None",
+        "Weights of the classes on both sides of each stump, under its own distribution, and the rows there.",
+    )
+    rounds_: dict[str, Any] = fitted(
+        "dict", "Learners, votes and removals of all rounds: what the certificate is re-derived from."
+    )
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "Stumps: `greedy`, the share of rounds whose stump is not the best for its distribution, or whose error or "
+        "vote is not what follows from the data. Other learners: `closed-form`, how far the distributions are from "
+        "what the votes make of them; their own fits are not judged. Totally corrective: `stationarity` of the votes.",
     )
 
     _door = staticmethod(remembering_container(door(target="classes", one_class=True)))
@@ -288,7 +282,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
 
     @property
     def estimators_(self) -> list[Any]:
-        """The learners."""
+        """The learners: fitted clones, or stumps as `DecisionTreeClassifier`s; the ensemble is a sequence of them."""
         check_is_fitted(self)
         if self.stumps_ is None:
             return list(self.models_ or [])
@@ -296,7 +290,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
 
     @property
     def feature_importances_(self) -> Array:
-        """The learners' importances, weighted by their votes."""
+        """Mean of the learners' importances, weighted by their votes."""
         return weighted_importances(self)
 
     @rowwise
@@ -398,12 +392,7 @@ class AdaBoostClassifier(ShapleyValues, MemberSequence, ClassifierMixin, MetaEst
 
     _laws = laws(
         law("{owner}: classes_ must hold labels", lambda model: is_labels(model.classes_, 1)),
-        law(
-            "{owner}: estimator_weights_ are damaged",
-            lambda model: passes(check_weights, "AdaBoostClassifier", model.estimator_weights_),
-        ),
         law("{owner}: n_rows_ must be a number of rows", lambda model: are_counts(model, "n_rows_") and model.n_rows_),
-        law("{owner}: seed_ must be a whole number", lambda model: are_counts(model, "seed_")),
         law(
             "{owner}: stumps_ must hold one stump for each vote",
             lambda model: (

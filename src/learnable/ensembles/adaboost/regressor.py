@@ -25,7 +25,7 @@ from ...core import (
     NDArray,
     Options,
     Run,
-    are_counts,
+    fitted,
     law,
     laws,
     optional,
@@ -41,7 +41,7 @@ from ...trees import Columns, DecisionTreeRegressor, GrowthRule, grow
 from ...trees._random import seed_of
 from ...trees.criteria import Target
 from ...trees.layout import Trees, concatenate
-from .._members import MemberSequence, check_models, check_weights, member_tree, weighted_importances
+from .._members import MemberSequence, check_models, member_tree, weighted_importances
 from ..draws import Draw, draw_rows
 from ..weak_learners import WeakLearning, as_given, remembering_container, seed_parts
 
@@ -56,24 +56,6 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
     """AdaBoost.R2: the weighted median of regressors, each fitted to rows drawn in favour of large errors.
 
     There is no objective that the rounds minimise, hence no λ. Trees take O(nd) memory and O(nd·depth) time per round.
-
-    Attributes
-    ----------
-    estimator_ : estimator
-        The regressor, unfitted.
-    estimators_ : list
-        The fitted regressors. The ensemble is a sequence of them.
-    estimator_weights_, estimator_errors_ : arrays of shape (n_learners,)
-        log(1/β_t) times the learning rate, and ε_t.
-    feature_importances_ : array of shape (n_features,)
-        Mean of the learners' importances, weighted by `estimator_weights_`.
-    trees_ : Trees or None
-        All trees as flat arrays.
-    models_ : list or None
-        The fitted clones.
-    certificate_ : Certificate
-        `closed-form`: how far errors and weights are from what follows from the data and the regressors. The fits of
-        the regressors are not judged.
 
     Examples
     --------
@@ -96,6 +78,14 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
         Options("linear", "square", "exponential"),
         "L as a function of the error's share of the largest error.",
         default="linear",
+    )
+
+    estimator_weights_: Array = fitted("(n_learners,)", "log(1/β_t) times the learning rate.", kind="f8", low=0.0)
+    trees_: Trees | None = fitted("Trees or None", "All trees as flat arrays.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`closed-form`: how far errors and weights are from what follows from the data and the regressors. The fits of "
+        "the regressors are not judged.",
     )
 
     _door = staticmethod(remembering_container(door(target="numeric")))
@@ -163,7 +153,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
 
     @property
     def estimators_(self) -> list[Any]:
-        """The fitted regressors."""
+        """The fitted regressors; the ensemble is a sequence of them."""
         check_is_fitted(self)
         return list(self.models_ or []) if self.trees_ is None else self._kept(self.trees_, self._members_of_trees)
 
@@ -179,7 +169,7 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
 
     @property
     def feature_importances_(self) -> Array:
-        """The learners' importances, weighted by their weights."""
+        """Mean of the learners' importances, weighted by `estimator_weights_`."""
         return weighted_importances(self)
 
     @rowwise
@@ -209,11 +199,6 @@ class AdaBoostRegressor(MemberSequence, RegressorMixin, MetaEstimatorMixin, Weak
         return self.trees_.value[:, 0][leaves]
 
     _laws = laws(
-        law(
-            "{owner}: estimator_weights_ are damaged",
-            lambda m: passes(check_weights, "AdaBoostRegressor", m.estimator_weights_),
-        ),
-        law("{owner}: seed_ must be a whole number", lambda m: are_counts(m, "seed_")),
         law(
             "{owner}: trees_ must hold one tree for each weight",
             lambda m: (

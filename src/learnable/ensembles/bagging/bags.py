@@ -174,6 +174,9 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
     n_features_in_: int = fitted("int", "Number of columns.")
     estimators_: list[Any] = fitted("list of estimators", "The members.")
     estimators_features_: list[Rows] = fitted("list of arrays", "The columns of each member.")
+    oob_score_: float = fitted(
+        "float", "With `oob_score`: accuracy or R² of the out-of-bag vote, on the rows out of some bag.", optional=True
+    )
     _tags = tags(inner=lambda model: model._template())
 
     @shows_progress
@@ -351,7 +354,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
         return routed(self, self._template(), caller, params)
 
     @property
-    def estimators_samples_(self) -> list[Rows]:
+    def estimators_samples_(self) -> list[NDArray[np.int64]]:
         """The rows of each member's bag, drawn again from the seed."""
         return [self._bag(member) for member in range(len(self.estimators_))]
 
@@ -363,7 +366,7 @@ class Bagging(ShapleyValues, MemberSequence, MetaEstimatorMixin, Declared):
 
     @property
     def certificate_(self) -> Certificate:
-        """The certificate of the member that is furthest from its tolerance; its fingerprint covers them all."""
+        """That of the member which is furthest from its tolerance, for the data of all; `none` if a member has none."""
         check_is_fitted(self, "estimators_")
         return combined_certificate(self.estimators_, getattr(self, "classes_", np.array([], dtype=np.int64)))
 

@@ -39,23 +39,6 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     with the number of draws as weights if it takes weights and has no parts of its own (a pipeline gets the rows as
     often as they were drawn).
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    estimators_ : list of estimators
-        The members; their labels are positions in `classes_`.
-    estimators_features_, estimators_samples_ : list of arrays
-        The columns and the rows of each member.
-    oob_score_ : float
-        Accuracy of the out-of-bag vote, on the rows that are out of some bag.
-    oob_decision_function_ : array of shape (n_samples, n_classes)
-        Mean probabilities over the members that have not seen the row; NaN where all have.
-    certificate_ : Certificate
-        That of the member which is furthest from its tolerance; `none` if a member has none.
-    n_classes_, n_features_in_, feature_names_in_, estimator_
-        As in scikit-learn.
-
     Examples
     --------
     >>> from learnable import BaggingClassifier, LogisticRegression
@@ -71,6 +54,13 @@ class BaggingClassifier(ClassifierMixin, Bagging):
     _default: ClassVar[str] = "DecisionTreeClassifier"
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    estimators_: list[Any] = fitted("list of estimators", "The members; their labels are positions in `classes_`.")
+    oob_decision_function_: Array = fitted(
+        "(n_rows, n_classes)",
+        "With `oob_score`: mean probabilities over the members that have not seen the row; NaN where all have.",
+        finite=False,
+        optional=True,
+    )
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> BagTable:
         table = super()._read(X, y, sample_weight)
@@ -203,21 +193,6 @@ class BaggingRegressor(RegressorMixin, Bagging):
     Weights of the rows are the chances with which they are drawn, as in scikit-learn. A member sees the distinct rows
     of its bag, with the number of draws as weights if it takes weights and has no parts of its own.
 
-    Attributes
-    ----------
-    estimators_ : list of estimators
-        The members.
-    estimators_features_, estimators_samples_ : list of arrays
-        The columns and the rows of each member.
-    oob_score_ : float
-        R² of the out-of-bag mean, on the rows that are out of some bag.
-    oob_prediction_ : array of shape (n_samples,) or (n_samples, n_targets)
-        Mean over the members that have not seen the row; NaN where all have.
-    certificate_ : Certificate
-        That of the member which is furthest from its tolerance; `none` if a member has none.
-    n_features_in_, feature_names_in_, estimator_
-        As in scikit-learn.
-
     Examples
     --------
     >>> from learnable import BaggingRegressor, Ridge
@@ -231,6 +206,13 @@ class BaggingRegressor(RegressorMixin, Bagging):
 
     _target: ClassVar[Target] = "numeric"
     _default: ClassVar[str] = "DecisionTreeRegressor"
+
+    oob_prediction_: Array = fitted(
+        "(n_rows,) or (n_rows, n_targets)",
+        "With `oob_score`: mean over the members that have not seen the row; NaN where all have.",
+        finite=False,
+        optional=True,
+    )
 
     def _judge_out_of_bag(self, table: BagTable) -> None:
         from sklearn.metrics import r2_score

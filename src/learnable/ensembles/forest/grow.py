@@ -28,6 +28,7 @@ from ...core import (
     ParameterError,
     Run,
     are_counts,
+    fitted,
     hook,
     law,
     laws,
@@ -278,6 +279,14 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
         MAX_SECONDS, "Time after which no more trees are grown; at least one is.", default=None
     )
 
+    oob_score_: float = fitted(
+        "()",
+        "With `oob_score`: accuracy, R² or the function's value, of the trees that have not seen the row.",
+        finite=False,
+        optional=True,
+    )
+    certificate_: Certificate = fitted("Certificate", "`greedy`: every split is the best of its node's candidates.")
+
     _splitter: ClassVar[str]
     _tree_class: ClassVar[type[Tree]]
     _remedy = "fit again"
@@ -362,10 +371,10 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
                 grown += found
                 if run.progress(len(grown), 0.0):
                     break
-            fitted = shared.call(partial(finish_forest, twin), grown)
+            finished = shared.call(partial(finish_forest, twin), grown)
         finally:
             shared.close()
-        for name, value in fitted.items():
+        for name, value in finished.items():
             setattr(self, name, value)
         return grown
 
@@ -498,7 +507,10 @@ class Forest(TreePredictions, MemberSequence, TreeGrowth, Estimator):
 
     @property
     def estimators_(self) -> list[Tree]:
-        """The fitted trees; a classifier's name the classes by their numbers, as in scikit-learn."""
+        """The fitted trees, views of `trees_`; the forest is a sequence of them.
+
+        Those of a classifier name the classes by their numbers, as in scikit-learn.
+        """
         check_is_fitted(self, "trees_")
         return self._kept(self.trees_, self._members_of_trees)
 

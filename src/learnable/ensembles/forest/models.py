@@ -59,6 +59,13 @@ class ForestClassifier(TreeClasses, ClassifierMixin, Forest):
         MAX_FEATURES, "Columns drawn at every node: √d, log₂ d, d/3, a number, a share, or all.", default="sqrt"
     )
 
+    oob_decision_function_: Array = fitted(
+        "(n_rows, n_classes) or (n_rows, n_classes, n_targets)",
+        "With `oob_score`: mean shares of the trees that have not seen the row; NaN where all have.",
+        finite=False,
+        optional=True,
+    )
+
     _door = staticmethod(_with_dense_targets(door(target="classes", multi_output=True, missing=True, one_class=True)))
 
     _tree_class = DecisionTreeClassifier
@@ -146,6 +153,12 @@ class ForestRegressor(RegressorMixin, Forest):
 
     leaves_: LeafTargets = fitted(
         "LeafTargets", "The training targets in the leaves, for `predict_quantiles` and `predict_interval`."
+    )
+    oob_prediction_: Array = fitted(
+        "(n_rows,) or (n_rows, n_targets)",
+        "With `oob_score`: mean of the trees that have not seen the row; NaN where all have.",
+        finite=False,
+        optional=True,
     )
 
     def __post_init__(self) -> None:
@@ -314,25 +327,6 @@ class RandomForestClassifier(ForestClassifier):
     and the forest is the same. Missing values (NaN) go to the side where they help more. If rows are drawn, weights of
     rows and classes are the chances of being drawn, as in scikit-learn.
 
-    Attributes
-    ----------
-    trees_ : Trees
-        All trees in one set of arrays.
-    classes_, n_classes_ : array and int, or lists of them for several targets
-        The labels, and their number.
-    oob_score_, oob_decision_function_
-        Accuracy and mean shares of the trees that have not seen the row; NaN where all have.
-    feature_importances_ : array of shape (n_features,)
-        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
-    estimators_ : list of DecisionTreeClassifier
-        The fitted trees, views of `trees_`; the forest is a sequence of them. They name classes by their numbers.
-    estimator_ : DecisionTreeClassifier
-        The tree that they are copies of.
-    estimators_samples_ : list of arrays
-        The rows of each tree's bag.
-    n_outputs_, n_features_in_, feature_names_in_, certificate_
-        As in scikit-learn, and what is proven.
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -351,29 +345,7 @@ class RandomForestClassifier(ForestClassifier):
 class RandomForestRegressor(ForestRegressor):
     """Trees on bootstrap bags with drawn columns; the mean of the leaves, and their quantiles.
 
-    Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
-    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
-    drawn, as in scikit-learn.
-
-    Attributes
-    ----------
-    trees_ : Trees
-        All trees in one set of arrays.
-    leaves_ : LeafTargets
-        The training targets in the leaves, for `predict_quantiles` and `predict_interval`.
-    oob_score_, oob_prediction_
-        R² and mean of the trees that have not seen the row; NaN where all have.
-    feature_importances_ : array of shape (n_features,)
-        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
-    estimators_ : list of DecisionTreeRegressor
-        The fitted trees, views of `trees_`; the forest is a sequence of them.
-    estimator_ : DecisionTreeRegressor
-        The tree that they are copies of.
-    estimators_samples_ : list of arrays
-        The rows of each tree's bag.
-    n_outputs_, n_features_in_, feature_names_in_, certificate_
-        As in scikit-learn, and what is proven.
+    Splits, missing values, weights of the rows and the memory of a fit are as in `RandomForestClassifier`.
 
     Examples
     --------
@@ -408,29 +380,7 @@ class RandomForestRegressor(ForestRegressor):
 class ExtraTreesClassifier(ForestClassifier):
     """Trees with drawn columns and thresholds; the class with the largest mean share in the leaves.
 
-    Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
-    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
-    drawn, as in scikit-learn.
-
-    Attributes
-    ----------
-    trees_ : Trees
-        All trees in one set of arrays.
-    classes_, n_classes_ : array and int, or lists of them for several targets
-        The labels, and their number.
-    oob_score_, oob_decision_function_
-        Accuracy and mean shares of the trees that have not seen the row; NaN where all have.
-    feature_importances_ : array of shape (n_features,)
-        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
-    estimators_ : list of DecisionTreeClassifier
-        The fitted trees, views of `trees_`; the forest is a sequence of them. They name classes by their numbers.
-    estimator_ : DecisionTreeClassifier
-        The tree that they are copies of.
-    estimators_samples_ : list of arrays
-        The rows of each tree's bag.
-    n_outputs_, n_features_in_, feature_names_in_, certificate_
-        As in scikit-learn, and what is proven.
+    Splits, missing values, weights of the rows and the memory of a fit are as in `RandomForestClassifier`.
 
     Examples
     --------
@@ -452,29 +402,7 @@ class ExtraTreesClassifier(ForestClassifier):
 class ExtraTreesRegressor(ForestRegressor):
     """Trees with drawn columns and thresholds; the mean of the leaves, and their quantiles.
 
-    Exact unless `max_bins` is set: a split may be between any two values of a column that are neighbours in the node.
-    Memory of a fit: 4 bytes for each cell of X, about 100 bytes per row and thread, and the trees. Missing values (NaN)
-    go to the side where they help more. If rows are drawn, weights of rows and classes are the chances of being
-    drawn, as in scikit-learn.
-
-    Attributes
-    ----------
-    trees_ : Trees
-        All trees in one set of arrays.
-    leaves_ : LeafTargets
-        The training targets in the leaves, for `predict_quantiles` and `predict_interval`.
-    oob_score_, oob_prediction_
-        R² and mean of the trees that have not seen the row; NaN where all have.
-    feature_importances_ : array of shape (n_features,)
-        Shares of the columns in the fall of impurity. They favour columns with many values; `oob_importances` does not.
-    estimators_ : list of DecisionTreeRegressor
-        The fitted trees, views of `trees_`; the forest is a sequence of them.
-    estimator_ : DecisionTreeRegressor
-        The tree that they are copies of.
-    estimators_samples_ : list of arrays
-        The rows of each tree's bag.
-    n_outputs_, n_features_in_, feature_names_in_, certificate_
-        As in scikit-learn, and what is proven.
+    Splits, missing values, weights of the rows and the memory of a fit are as in `RandomForestClassifier`.
 
     Examples
     --------

@@ -41,13 +41,7 @@ from ...core import (
     tags,
 )
 from ...data.any_order import ledgers_by_group, read_ledger
-from ...data.door import (
-    Table,
-    read_features,
-    read_target,
-    read_weight,
-    take_named_columns,
-)
+from ...data.door import Table, read_features, read_target, read_weight, take_named_columns
 from ...data.sources import NamedScore, named_columns, rowwise
 from ...trees._random import seed_of
 from ...trees.decision_tree import TOLERANCE
@@ -139,15 +133,26 @@ class GradientBoosting(ExplainedTrees, Estimator):
     _rounds_name: ClassVar[str] = "max_iter"
     _rounds_done_name: ClassVar[str] = "n_iter_"
 
-    trees_: Trees = fitted("Trees", "All trees as flat arrays; tree m·K + k belongs to output k in round m.")
+    trees_: Trees = fitted(
+        "Trees",
+        "All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.",
+    )
     baseline_: Array = fitted("(n_trees_per_iteration_,)", "Scores before the first round.")
     n_features_in_: int = fitted("int", "Number of columns.")
     n_trees_per_iteration_: int = fitted("int", "Trees in each round, K.")
     is_categorical_: NDArray[np.bool_] | None = fitted("array of bool or None", "Columns of categories.")
     levels_: list[NDArray[Any]] | None = fitted("list of arrays or None", "The levels of these columns.")
+    steps_: Array = fitted("(n_rounds,)", "Steps ρ.", kind="f8", finite=False)
     training_loss_: Array = fitted("array", "The mean training loss before the first round and after each.")
-    steps_: Array = fitted("array", "Steps ρ.")
+    do_early_stopping_: bool = fitted("bool", "Whether rounds could end early.")
+    train_score_: Array = fitted("array", "Scores of the training rows, at the start and after each round.")
+    validation_score_: Array = fitted("array", "The same of the rows held out; empty where there are none.")
     init_: Any = fitted("model or None", "Where the rounds start, if `init` is given.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`greedy`: every split is the best of its candidates for the derivatives at its round, on histograms up to "
+        "their rounding, and values, steps and training losses are those of the definition.",
+    )
     _tags = tags(sparse=True, allow_nan=True)
 
     # What the subclasses say
@@ -234,11 +239,8 @@ class GradientBoosting(ExplainedTrees, Estimator):
         watch = None if stopping is None else Watch(self, loss, part, y, held, stopping, rounds, old)
         done = len(rounds.steps)
         plan = self._plan(loss)
-        if (
-            plan.monotonic is not None
-            and self.is_categorical_ is not None
-            and plan.monotonic[self.is_categorical_].any()
-        ):
+        signs, categorical = plan.monotonic, self.is_categorical_
+        if signs is not None and categorical is not None and signs[categorical].any():
             raise ParameterError(
                 f"{owner}: Categorical features cannot have monotonic constraints; they have no order."
             )
@@ -358,7 +360,7 @@ class GradientBoosting(ExplainedTrees, Estimator):
 
     @property
     def descent_(self) -> str:
-        """What `training_loss_` does from round to round, and why, if it does not only fall."""
+        """Whether the training loss falls in every round, how many took a smaller step for that, or why it rises."""
         check_is_fitted(self, "trees_")
         return describe_descent(self.training_loss_, self.steps_, self._plan(self._fitted_loss()), self.loss)
 
@@ -419,7 +421,6 @@ class GradientBoosting(ExplainedTrees, Estimator):
         ),
         law("{owner}: seed_ must be a whole number", lambda model: type(model.seed_) is int, "trees_"),
         law("{owner}: trees_ are damaged", lambda model: passes(model.trees_.check, model.n_features_in_, 1), "trees_"),
-        law("{owner}: steps_ is damaged", lambda model: is_array(model.steps_, (None,)), "trees_"),
         law(
             "{owner}: rounds and trees differ",
             lambda model: (
@@ -574,8 +575,7 @@ class BoostedRegressor(NamedScore, RegressorMixin, PredictiveDistribution, Gradi
         X : array, sparse array, dataframe, path or Dask collection of shape (n_samples, n_features)
             New rows; NaN is a missing value.
         """
-        raw = self._raw(X)
-        return self._fitted_loss().link.predict(raw)
+        return self._fitted_loss().link.predict(self._raw(X))
 
     def staged_predict(self, X: Any) -> Iterator[Array]:
         """Yield the predictions after each round."""

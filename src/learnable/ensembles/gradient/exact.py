@@ -257,6 +257,23 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
     _rounds_done_name: ClassVar[str] = "estimators_.shape[0]"
 
     n_estimators_: int = fitted("int", "Rounds.")
+    max_features_: int = fitted("int", "Columns drawn at a node.")
+    train_score_: Array = fitted(
+        "array of shape (n_rounds,)",
+        "The training loss after each round, times two for squares and for two classes, as in scikit-learn; over all "
+        "rows, also where a round draws some.",
+    )
+    validation_score_: Array = fitted(
+        "array of shape (n_scored + 1,), or empty",
+        "Minus the loss of the rows held out, before the first round and after each, also after those not kept.",
+    )
+    oob_scores_: Array = fitted(
+        "array of shape (n_rounds,)",
+        "With `subsample` < 1: the same for the rows that the round did not draw.",
+        optional=True,
+    )
+    oob_improvement_: Array = fitted("array of shape (n_rounds,)", "By how much these fell.", optional=True)
+    oob_score_: float = fitted("float", "The last one of `oob_scores_`.", optional=True)
 
     def fit(
         self,
@@ -403,7 +420,10 @@ class ExactBoosting(GradientBoosting, TreeGrowth):
 
     @property
     def estimators_(self) -> NDArray[Any]:
-        """The trees, (n_estimators_, K), as fitted regressors: F = F_0 + Σ steps_[m] · estimators_[m, k].predict."""
+        """The trees, (n_estimators_, K), as fitted regressors: F = F_0 + Σ steps_[m] · estimators_[m, k].predict.
+
+        Also `model[m]` and `len(model)`.
+        """
         if not hasattr(self, "trees_"):
             raise AttributeError(f"{type(self).__name__} has no estimators_ before fit.")
         return fitted_trees(self)
@@ -446,37 +466,6 @@ class GradientBoostingClassifier(BoostedClassifier, ExactBoosting):
     cross-entropy of K, or the exponential loss. There is no penalty (λ = 0) besides `reg_lambda` and `gamma`. Time
     O(d·n·depth) per tree; memory O(dn).
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    trees_ : Trees
-        All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.
-    estimators_ : array of shape (n_estimators_, K)
-        The trees as fitted `DecisionTreeRegressor`s, before the step is applied; also `model[m]`, `len(model)`.
-    n_estimators_, n_trees_per_iteration_, max_features_ : int
-        Rounds, trees in each, columns drawn at a node.
-    baseline_, init_ : array of shape (K,), model or None
-        Scores before the first round.
-    steps_, training_loss_ : arrays of shape (n_estimators_,), (n_estimators_ + 1,)
-        Steps ρ, and the mean training loss before the first round and after each.
-    descent_ : str
-        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
-    train_score_ : array of shape (n_estimators_,)
-        The training loss after each round, times two for squares and for two classes, as in scikit-learn; over all
-        rows, also where a round draws some.
-    oob_scores_, oob_improvement_, oob_score_ : arrays of shape (n_estimators_,), float
-        With subsample < 1: the same for the rows that the round did not draw, and by how much they fell.
-    validation_score_ : array
-        Minus the loss of the rows held out, before the first round and after each, also after those not kept.
-    feature_importances_ : array of shape (n_features,)
-        Each column's share in the fall of impurity.
-    is_categorical_ : array of bool or None
-        Columns of categories.
-    certificate_ : Certificate
-        `greedy`: every split is the best of its candidates for the derivatives at its round, and values, steps and
-        training losses are those of the definition.
-
     Examples
     --------
     >>> from learnable import GradientBoostingClassifier
@@ -496,37 +485,8 @@ class GradientBoostingClassifier(BoostedClassifier, ExactBoosting):
 class GradientBoostingRegressor(BoostedRegressor, ExactBoosting):
     r"""Gradient boosting for regression with exact splits: scikit-learn's, and more.
 
-    Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees, one round at a time. There is no penalty (λ = 0) besides
-    `reg_lambda` and `gamma`. Time O(d·n·depth) per tree; memory O(dn).
-
-    Attributes
-    ----------
-    trees_ : Trees
-        All trees as flat arrays; tree m·K + k belongs to output k in round m. Values are multiplied by the step.
-    estimators_ : array of shape (n_estimators_, K)
-        The trees as fitted `DecisionTreeRegressor`s, before the step is applied; also `model[m]`, `len(model)`.
-    n_estimators_, n_trees_per_iteration_, max_features_ : int
-        Rounds, trees in each, columns drawn at a node.
-    baseline_, init_ : array of shape (K,), model or None
-        Scores before the first round.
-    steps_, training_loss_ : arrays of shape (n_estimators_,), (n_estimators_ + 1,)
-        Steps ρ, and the mean training loss before the first round and after each.
-    descent_ : str
-        Whether the training loss falls in every round, how many rounds took a smaller step for that, or why it rises.
-    train_score_ : array of shape (n_estimators_,)
-        The training loss after each round, times two for squares and for two classes, as in scikit-learn; over all
-        rows, also where a round draws some.
-    oob_scores_, oob_improvement_, oob_score_ : arrays of shape (n_estimators_,), float
-        With subsample < 1: the same for the rows that the round did not draw, and by how much they fell.
-    validation_score_ : array
-        Minus the loss of the rows held out, before the first round and after each, also after those not kept.
-    feature_importances_ : array of shape (n_features,)
-        Each column's share in the fall of impurity.
-    is_categorical_ : array of bool or None
-        Columns of categories.
-    certificate_ : Certificate
-        `greedy`: every split is the best of its candidates for the derivatives at its round, and values, steps and
-        training losses are those of the definition.
+    Minimises n⁻¹ Σ w V(y, F(x)) over sums of trees. Rounds, penalty, time and memory are as in
+    `GradientBoostingClassifier`.
 
     Examples
     --------

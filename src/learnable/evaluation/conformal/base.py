@@ -174,11 +174,24 @@ class ConformalModel(Estimator):
     #: Words for the guarantee: what holds a new row's target.
     _region: ClassVar[str]
 
-    estimator_: Any = fitted("estimator", "What `predict` uses.")
+    estimator_: Any = fitted(
+        "estimator", 'What predicts: fitted to all rows, or with "split" to those that do not calibrate.'
+    )
     estimators_: list[Any] = fitted("list of estimators", 'One per fold; empty for "split".')
-    folds_: Rows = fitted("(n_samples,)", "The fold of each row with positive weight.", kind="i")
+    folds_: Rows = fitted(
+        "(n_samples,)",
+        "The fold of each row with positive weight; −1 for rows that only the model of a split was fitted to.",
+        kind="i",
+    )
     scores_: Array = fitted("(n_scores,)", "The scores of the calibration rows.")
-    guarantee_: str = fitted("str", "What is proven at `level`.")
+    guarantee_: str = fitted("str", "What is proven about the intervals or sets of this fit at `level`.")
+    n_features_in_: int = fitted("int", "Number of columns, if the model counts them.", optional=True)
+    feature_names_in_: NDArray[Any] = fitted("array of str", "Their names, if it knows them.", optional=True)
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`closed-form`: that the scores are what the models and the rows give. It says nothing about new rows; "
+        "`guarantee_` does, if they are exchangeable with the old ones.",
+    )
     _tags = tags(inner=lambda model: model._inner())
 
     def _fit(self, table: Sample, run: Run) -> Certificate:

@@ -72,26 +72,6 @@ _OWN = frozenset({"certificate_", "predict_proba", "decision_function", "predict
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     """A regressor with prediction intervals that hold a new target with the chosen probability.
 
-    Attributes
-    ----------
-    estimator_ : regressor
-        What `predict` uses: fitted to all rows, or with "split" to those that do not calibrate.
-    estimators_ : list of regressors
-        One per fold; empty for "split" and "cv", and where jackknife+ has a formula.
-    scores_ : array
-        The residuals |yᵢ − μ₋ᵢ(xᵢ)| of the calibration rows.
-    folds_ : array of shape (n_samples,)
-        The fold of each row with positive weight; −1 for rows that only the model of a split was fitted to.
-    guarantee_ : str
-        What is proven about the intervals of this fit at `level`.
-    certificate_ : Certificate
-        `closed-form`: that the scores are what the models and the rows give. It says nothing about new rows;
-        `guarantee_` does, if they are exchangeable with the old ones.
-    n_features_in_ : int
-        Number of columns, if the model counts them.
-    feature_names_in_ : array of shape (n_features_in_,)
-        Their names, if the model knows them.
-
     Notes
     -----
     With fewer than level/(1 − level) calibration rows no finite interval has the coverage asked for: the intervals are
@@ -144,6 +124,10 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, ConformalModel):
     _door = staticmethod(sample_door("numeric"))
     _region = "interval"
 
+    estimators_: list[Any] = fitted(
+        "list of regressors", 'One per fold; empty for "split" and "cv", and where jackknife+ has a formula.'
+    )
+    scores_: Array = fitted("(n_scores,)", "The residuals |yᵢ − μ₋ᵢ(xᵢ)| of the calibration rows.")
     scale_: Any = fitted("regressor", "The fitted `scale`, if there is one.")
     scale_range_: Array = fitted("array", "The range of its predictions on the rows that it was fitted to.")
     loo_coef_: Array = fitted("array", "Coefficients of the fits that leave one row out, where there is a formula.")
@@ -367,30 +351,6 @@ _CLASSIFIER = Matches(
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     """A classifier with sets of labels that hold a new row's label with the chosen probability.
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    estimator_ : classifier
-        What `predict` and `predict_proba` use: fitted to all rows, or with "split" to those that do not calibrate.
-    estimators_ : list of classifiers
-        One per fold; empty for "split".
-    scores_ : array
-        The scores s(xᵢ, yᵢ) of the calibration rows.
-    uniform_ : array
-        Their u; zeros unless randomised.
-    folds_ : array of shape (n_samples,)
-        The fold of each row with positive weight; −1 for rows that only the classifier of a split was fitted to.
-    guarantee_ : str
-        What is proven about the sets of this fit at `level`.
-    certificate_ : Certificate
-        `closed-form`: that the scores are what the classifiers and the rows give. It says nothing about new rows;
-        `guarantee_` does, if they are exchangeable with the old ones.
-    n_features_in_ : int
-        Number of columns, if the classifier counts them.
-    feature_names_in_ : array of shape (n_features_in_,)
-        Their names, if the classifier knows them.
-
     Notes
     -----
     With fewer than level/(1 − level) calibration rows only the set of all labels has the coverage asked for; a warning
@@ -451,6 +411,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, ConformalModel):
     _region = "set"
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    scores_: Array = fitted("(n_scores,)", "The scores s(xᵢ, yᵢ) of the calibration rows.")
     uniform_: Array = fitted("(n_scores,)", "u of the calibration rows; zeros unless randomised.", low=0.0, high=1.0)
 
     def _fit(self, table: Sample, run: Run) -> Certificate:

@@ -33,6 +33,7 @@ from ...core import (
     Options,
     ParameterError,
     Run,
+    fitted,
     interruptible,
     param,
 )
@@ -312,27 +313,6 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
     another one of distances, five more for each further kernel in a sum or product, and one for every process. With
     `multi_class="softmax"`, for C classes: C times the operations, 3C + 10 matrices, and C + 1 afterwards.
 
-    Attributes
-    ----------
-    classes_, n_classes_ : array, int
-        The labels, and how many there are.
-    kernel_, kernels_ : Kernel, list of them
-        k with the hyperparameters found; of several processes that are fitted apart, of each.
-    X_train_ : array of shape (n, n_features)
-        The rows.
-    f_, g_, L_ : arrays of shape (k, n), (k, n), (k, n, n)
-        Modes, t − σ(f) there, and factors of B, of each of the k processes (one for two classes); not for pairs.
-    M_ : array of shape (n, n)
-        With the softmax, the factor of Σ Eᶜ.
-    estimators_ : list of GaussianProcessClassifier
-        With one process per pair, those of (0, 1), (0, 2), …, (1, 2), …
-    n_iter_ : int
-        Steps of all searches.
-    log_marginal_likelihood_value_ : float
-        Its approximation; of several processes, the mean.
-    certificate_ : Certificate
-        `stationarity` of the approximate marginal likelihood and of the modes.
-
     Examples
     --------
     >>> from learnable import GaussianProcessClassifier
@@ -361,6 +341,25 @@ class GaussianProcessClassifier(NamedScore, ClassifierMixin, GaussianProcess):
         TOLERANCE,
         "Largest derivative of the approximate log marginal likelihood by a log hyperparameter, divided by n.",
         default=1e-6,
+    )
+
+    classes_: NDArray[Any] = fitted("array of shape (n_classes,)", "The labels.")
+    n_classes_: int = fitted("int", "Their number.")
+    kernels_: list[Any] = fitted("list of Kernel", "The kernel of each process that is fitted apart.")
+    f_: Array = fitted(
+        "array of shape (k, n)", "Modes of the k processes, one for two classes; not for pairs.", optional=True
+    )
+    g_: Array = fitted("array of shape (k, n)", "t − σ(f) there.", optional=True)
+    L_: Array = fitted("array of shape (k, n, n)", "Factors of B there.", optional=True)
+    M_: Array = fitted("array of shape (n, n)", "With the softmax, the factor of Σ Eᶜ.", optional=True)
+    estimators_: list[Any] = fitted(
+        "list of GaussianProcessClassifier",
+        "With one process per pair, those of (0, 1), (0, 2), …, (1, 2), …",
+        optional=True,
+    )
+    log_marginal_likelihood_value_: float = fitted("float", "Its approximation; of several processes, the mean.")
+    certificate_: Certificate = fitted(
+        "Certificate", "`stationarity` of the approximate marginal likelihood and of the modes."
     )
 
     _door = staticmethod(process_door(target="classes"))

@@ -28,6 +28,7 @@ from ...core import (
     DataError,
     Number,
     Run,
+    fitted,
     one_thread_blas,
     optional,
     param,
@@ -68,25 +69,6 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
 
     The mean is that of `KernelRidge(alpha=σ²)`: in the form n⁻¹ΣV + λΩ (V squared loss, Ω = ‖f‖²), λ = σ²/n.
 
-    Attributes
-    ----------
-    X_train_, y_train_ : arrays
-        The rows; y in the units of `normalize_y`. With `inducing`, `inducing_points_` instead.
-    kernel_ : Kernel
-        k with the hyperparameters found.
-    L_, alpha_ : arrays of shape (n, n), (n,) or (n, n_targets)
-        Cholesky factor of K = k(X, X) + Λ, and K⁻¹(y − m).
-    beta_ : array
-        Coefficients of the mean.
-    log_marginal_likelihood_value_ : float
-        log p(y), or its lower bound with `inducing`.
-    n_iter_ : int
-        Steps of all searches.
-    jitter_ : float
-        What was added to the diagonal of K because it was singular to working precision; mostly 0.
-    certificate_ : Certificate
-        `stationarity` of the marginal likelihood, or `closed-form` residual of Kα = y − m if nothing was learned.
-
     Examples
     --------
     >>> from learnable import GaussianProcessRegressor
@@ -122,6 +104,30 @@ class GaussianProcessRegressor(NamedScore, Posterior, MultiOutputMixin, Regresso
         optional(Number(low=1, integer=True) | ArrayLike()),
         "Inducing points, or how many to choose among the rows: the variational bound of Titsias is maximised instead.",
         default=None,
+    )
+
+    X_train_: Any = fitted(
+        "array of shape (n, n_features)",
+        "The rows; with `inducing`, there is `inducing_points_` instead.",
+        optional=True,
+    )
+    y_train_: Array = fitted(
+        "array of shape (n,) or (n, n_targets)",
+        "The targets in the units of `normalize_y`; not with `inducing`.",
+        optional=True,
+    )
+    inducing_points_: Array = fitted("array of shape (m, n_features)", "The m points of `inducing`.", optional=True)
+    kernel_: Kernel = fitted("Kernel", "k with the hyperparameters found.")
+    L_: Array = fitted("array of shape (n, n)", "Cholesky factor of K = k(X, X) + Λ.")
+    alpha_: Array = fitted("array of shape (n,) or (n, n_targets)", "K⁻¹(y − m).")
+    beta_: Array = fitted("array", "Coefficients of the mean.")
+    log_marginal_likelihood_value_: float = fitted("float", "log p(y), or its lower bound with `inducing`.")
+    jitter_: float = fitted(
+        "float", "What was added to the diagonal of K because it was singular to working precision; mostly 0."
+    )
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`stationarity` of the marginal likelihood, or `closed-form` residual of Kα = y − m if nothing was learned.",
     )
 
     _door = staticmethod(process_door(target="numeric", multi_output=True))

@@ -26,6 +26,7 @@ from ...core import (
     Matches,
     Number,
     Options,
+    fitted,
     optional,
     param,
 )
@@ -78,6 +79,10 @@ class GaussianProcess(Estimator):
     n_jobs: int | None = param(
         N_JOBS, "Threads of predictions and of passes over rows; the result does not depend on it.", default=None
     )
+
+    X_train_: Any = fitted("array of shape (n, n_features)", "The rows.")
+    n_iter_: int = fitted("int", "Steps of all searches.")
+    log_marginal_likelihood_value_: float = fitted("float", "log p(y).")
 
 
 def process_door(*, target: Any, multi_output: bool = False) -> Callable[..., Table]:

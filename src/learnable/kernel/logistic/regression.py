@@ -491,21 +491,6 @@ class KernelLogisticRegression(ScoreProbabilities, NamedScore, ClassifierMixin, 
     the kernel matrix. Memory: that matrix (8n² bytes) up to 12,000 rows, then only tiles of it; and for the
     preconditioner 0.3 GB and 12,000n bytes.
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    dual_coef_ : array of shape (n_samples,) or (n_samples, n_classes)
-        c; one column for two classes, whose positive one is the second.
-    intercept_ : array of shape (1,) or (n_classes,)
-        b.
-    X_fit_, function_
-        As in `KernelRidge`; `function_` is f without b.
-    n_iter_ : int
-        Newton steps.
-    certificate_ : Certificate
-        `gap`: the relative duality gap.
-
     Examples
     --------
     >>> from learnable import KernelLogisticRegression
@@ -529,7 +514,12 @@ class KernelLogisticRegression(ScoreProbabilities, NamedScore, ClassifierMixin, 
     _remedy = "raise max_iter or max_seconds, or lower C"
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
-    intercept_: Array = fitted("(n_scores,)", "b.")
+    dual_coef_: Array = fitted(
+        "(n_samples,) or (n_samples, n_scores)", "c; one column for two classes, whose positive one is the second."
+    )
+    intercept_: Array = fitted("(n_scores,)", "b, which `function_` leaves out.")
+    n_iter_: int = fitted("int", "Newton steps.")
+    certificate_: Certificate = fitted("Certificate", "`gap`: the relative duality gap.")
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         owner = type(self).__name__

@@ -103,6 +103,12 @@ class KernelSmoother(RepresenterModel):
         default=None,
     )
 
+    n_iter_: int = fitted("int", "Steps of conjugate gradients.")
+    certificate_: Certificate = fitted(
+        "Certificate",
+        "`closed-form`: the relative residual of (K + αW⁻¹)c = y; `bound` is the proven relative suboptimality.",
+    )
+
     _remedy = "raise max_iter or max_seconds, or use a larger alpha"
 
     def _fit_numbers(self, table: Table, y: Array, weight: Array | None, run: Run) -> Certificate:
@@ -158,19 +164,6 @@ class KernelRidge(NamedScore, MultiOutputMixin, RegressorMixin, KernelSmoother):
     time is O(n³/3) or less, memory 21n² bytes (42n² if α = 0; by "cg" 24n²). Beyond, a few dozen products with the
     kernel matrix, which is never whole: at most 0.65 GB, 40 bytes for each entry of X, and 100 for each of y. The
     linear kernel of d < n columns takes O(nd²) time, and 40 bytes for each entry of X.
-
-    Attributes
-    ----------
-    dual_coef_ : array of shape (n_samples,) or (n_samples, n_targets)
-        c.
-    X_fit_ : array or CSR array of shape (n_samples, n_features)
-        The rows with weight; the kernel matrix itself if kernel="precomputed".
-    function_ : RKHSFunction
-        f as an element of the kernel's space.
-    n_iter_ : int
-        Steps of conjugate gradients.
-    certificate_ : Certificate
-        `closed-form`: the relative residual of (K + αW⁻¹)c = y; `bound` is the proven relative suboptimality.
 
     Examples
     --------
@@ -370,17 +363,6 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
     In the form n⁻¹ΣV + λΩ, α = nλ; there is no offset. Time and memory are those of `KernelRidge`: all classes
     share one factorisation.
 
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    dual_coef_ : array of shape (n_samples,) or (n_samples, n_classes)
-        c; one column for two classes, whose positive one is the second.
-    X_fit_, function_, n_iter_
-        As in `KernelRidge`.
-    certificate_ : Certificate
-        `closed-form`: the relative residual of (K + αW⁻¹)c = t.
-
     Examples
     --------
     >>> from learnable import KernelRidgeClassifier
@@ -398,6 +380,9 @@ class KernelRidgeClassifier(NamedScore, ClassifierMixin, KernelSmoother):
     _door = staticmethod(memory_door(target="classes"))
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
+    dual_coef_: Array = fitted(
+        "(n_samples,) or (n_samples, n_scores)", "c; one column for two classes, whose positive one is the second."
+    )
 
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)

@@ -39,6 +39,7 @@ from ...core import (
     Options,
     ParameterError,
     Run,
+    fitted,
     interruptible,
     one_thread_blas,
     param,
@@ -60,21 +61,6 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
 
     For each α the model is that of `KernelRidge`: minimise Σᵢ wᵢ (yᵢ − f(xᵢ))² + α‖f‖², where α = nλ in the form
     n⁻¹ΣV + λΩ. Time O(n³ + n²·n_alphas), memory 41n² bytes.
-
-    Attributes
-    ----------
-    alpha_ : float or array of shape (n_targets,)
-        The chosen penalty.
-    best_score_ : float or array of shape (n_targets,)
-        Its score.
-    criterion_path_ : array of shape (n_alphas,) or (n_targets, n_alphas)
-        The score of every candidate; greater is better.
-    dual_coef_, X_fit_, function_
-        As in `KernelRidge`.
-    cv_results_ : array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)
-        Only with `store_cv_results`.
-    certificate_ : Certificate
-        `closed-form`: the relative residual of the equations of the chosen fit.
 
     Examples
     --------
@@ -111,6 +97,21 @@ class KernelRidgeCV(NamedScore, MultiOutputMixin, RegressorMixin, RepresenterMod
     )
     alpha_per_target: bool = param(Boolean(), "Whether each target gets an α of its own.", default=False)
     n_jobs: int | None = param(N_JOBS, "Threads; the result does not depend on it.", default=None)
+
+    alpha_: Any = fitted("float or array of shape (n_targets,)", "The chosen penalty.")
+    best_score_: Any = fitted("float or array of shape (n_targets,)", "Its score.")
+    criterion_path_: Array = fitted(
+        "array of shape (n_alphas,) or (n_targets, n_alphas)", "The score of every candidate; greater is better."
+    )
+    cv_results_: Array = fitted(
+        "array of shape (n_samples, n_alphas) or (n_samples, n_targets, n_alphas)",
+        "Only with `store_cv_results`.",
+        optional=True,
+    )
+    n_iter_: int = fitted("int", "1.")
+    certificate_: Certificate = fitted(
+        "Certificate", "`closed-form`: the relative residual of the equations of the chosen fit."
+    )
 
     _door = staticmethod(memory_door(target="numeric", multi_output=True))
     _remedy = "use larger alphas"

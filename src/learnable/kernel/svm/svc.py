@@ -118,7 +118,21 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
     _door: ClassVar[Any] = staticmethod(svm_door("classes"))
 
     classes_: NDArray[Any] = fitted("(n_classes,)", "The labels.", kind="biufOUST")
-    sigmoids_: Array = fitted("(n_machines, 2) or (0, 2)", "A and B of each pair's probability 1/(1 + exp(As + B)).")
+    support_: NDArray[np.int32] = fitted("(n_SV,)", "Rows of the support vectors, by class.", kind="i4", low=0)
+    dual_coef_: Any = fitted(
+        "(n_scores, n_SV)",
+        "β in LIBSVM's order, one row less than there are classes; positive for the second of two classes. Sparse "
+        "after a fit to sparse rows, as is `coef_`.",
+        kind="f8",
+    )
+    intercept_: Array = fitted("(n_machines,)", "b of each pair.", kind="f8")
+    sigmoids_: Array = fitted(
+        "(n_machines, 2) or (0, 2)",
+        "A and B of each pair's probability 1/(1 + exp(As + B)); `probA_` and `probB_` are its columns. Without rows "
+        "if there are no probabilities.",
+        kind="f8",
+    )
+    class_weight_: Array = fitted("array of shape (n_classes,)", "Factor of each class.")
 
     # -- fitting ------------------------------------------------------------------------------------------------------
 
@@ -324,7 +338,7 @@ class PairwiseSVM(NamedScore, ClassifierMixin, SupportVectorMachine):
         ),
         law(
             "sigmoids_ does not fit classes_",
-            lambda model: model.sigmoids_.dtype == np.float64 and len(model.sigmoids_) in (0, len(model.intercept_)),
+            lambda model: len(model.sigmoids_) in (0, len(model.intercept_)),
             "certificate_",
         ),
         law(
@@ -381,29 +395,6 @@ class SVC(PairwiseSVM):
     of X at most, `cache_size` megabytes of kernel rows for each pair in work (at least 1,024 rows), 32 MB per thread
     for working sets and exact sums, O(n). Time: O(nd) for each kernel row that is used, of one row at least
     for each support vector; between O(n²d) and O(n³d), the more the larger C and the noisier the labels.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels.
-    support_, support_vectors_, n_support_ : arrays
-        Rows of the support vectors by class, these rows themselves, and their number in each class.
-    dual_coef_ : array of shape (n_classes - 1, n_SV)
-        β in LIBSVM's order; positive for the second of two classes. Sparse after a fit to sparse rows, as is `coef_`.
-    intercept_ : array of shape (n_pairs,)
-        b of each pair.
-    coef_ : array of shape (n_pairs, n_features)
-        The weights, of the linear kernel.
-    sigmoids_ : array of shape (n_pairs, 2)
-        A and B of each pair's probability 1/(1 + exp(As + B)); `probA_` and `probB_` are its columns. Without rows if
-        there are no probabilities.
-    class_weight_, fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_
-        As in scikit-learn; `gamma_` is γ as a number.
-    function_ : RKHSFunction
-        The scores without b as functions in the kernel's space.
-    certificate_ : Certificate
-        `stationarity`: the largest violation of a pair; `bound` is the relative duality gap of all pairs together, None
-        where the kernel is not known to be positive semidefinite: "sigmoid", a function, a given matrix.
 
     Examples
     --------
@@ -512,11 +503,6 @@ class NuSVC(PairwiseSVM):
 
     The machine is divided by ρ. Each pair of classes has its own. In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = ρ/n for
     the divided machine. Memory and time: as `SVC`.
-
-    Attributes
-    ----------
-    classes_, support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, function_, certificate_, …
-        As in `SVC`.
 
     Examples
     --------

@@ -89,6 +89,8 @@ class RegressionMachine(NamedScore, RegressorMixin, SingleMachine):
         default=1.0,
     )
 
+    support_: NDArray[np.int32] = fitted("(n_SV,)", "Rows on the edge of the tube or outside.", kind="i4", low=0)
+
     _door: ClassVar[Any] = staticmethod(svm_door("numeric"))
 
     def kkt_report(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -115,23 +117,6 @@ class SVR(RegressionMachine):
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory: as `SVC` of two classes. Time: O(nd) for each kernel row
     that is used; between O(n²d) and O(n³d), the more the larger C and the narrower the tube.
-
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_ : arrays
-        Rows on the edge of the tube or outside, these rows themselves, and their number.
-    dual_coef_ : array of shape (1, n_SV)
-        β.
-    intercept_ : array of shape (1,)
-        b.
-    coef_ : array of shape (1, n_features)
-        The weights, of the linear kernel.
-    fit_status_, shape_fit_, n_iter_, n_features_in_, feature_names_in_
-        As in scikit-learn; `gamma_` is γ as a number.
-    function_ : RKHSFunction
-        f.
-    certificate_ : Certificate
-        `stationarity`: the violation; `bound` is the relative duality gap.
 
     Examples
     --------
@@ -206,13 +191,6 @@ class NuSVR(RegressionMachine):
 
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/(nC). Memory and time: as `SVR`.
 
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, coef_, function_, certificate_, …
-        As in `SVR`.
-    epsilon_ : float
-        ε: half the width of the tube.
-
     Examples
     --------
     >>> from learnable import NuSVR
@@ -280,15 +258,6 @@ class OneClassSVM(OutlierMixin, SingleMachine):
     In the form n⁻¹ΣV + λΩ with Ω = ½‖f‖², λ = 1/n, V = max(0, ρ − f(x)) − νρ. Memory: as `SVC` of two classes. Time:
     O(nd) for each kernel row that is used, about O(νn²d).
 
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_, dual_coef_, coef_, function_, certificate_, …
-        As in `SVR`.
-    intercept_ : array of shape (1,)
-        −ρ.
-    offset_ : float
-        ρ: `decision_function` is `score_samples` less this.
-
     Examples
     --------
     >>> from learnable import OneClassSVM
@@ -307,6 +276,7 @@ class OneClassSVM(OutlierMixin, SingleMachine):
 
     _door: ClassVar[Any] = staticmethod(svm_door("none"))
 
+    intercept_: Array = fitted("(n_machines,)", "−ρ.", kind="f8")
     offset_: float = fitted("()", "ρ: `decision_function` is `score_samples` less this.")
 
     def _fit(self, table: Table, run: Run) -> Certificate:

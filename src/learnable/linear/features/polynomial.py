@@ -249,7 +249,7 @@ class PolynomialFeatures(TransformerMixin, Declared):
         return np.array(words[:1] * self.include_bias + words[self._skipped() :], dtype=object)
 
     @property
-    def powers_(self) -> Count:
+    def powers_(self) -> NDArray[np.int64]:
         """The exponents of each monomial, (n_output_features_, n_features_in_)."""
         check_is_fitted(self)
         tree = grow(self.n_features_in_, self._degrees()[1], self.interaction_only)
