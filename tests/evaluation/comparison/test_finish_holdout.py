@@ -8,6 +8,7 @@ import pytest
 from sklearn.neighbors import KNeighborsRegressor
 
 from learnable.evaluation import compare
+from learnable.evaluation.comparison import tuning
 from learnable.evaluation.comparison.finish import hold_against, optimism_note
 from learnable.report import advise
 
@@ -62,7 +63,8 @@ def hardly_curved():
     return pa.table({f"x{j}": X[:, j] for j in range(3)} | {"y": y})
 
 
-def test_undecided_models_get_further_folds_and_decided_ones_do_not(hardly_curved):
+def test_undecided_models_get_further_folds_and_decided_ones_do_not(hardly_curved, monkeypatch):
+    monkeypatch.setattr(tuning, "_ALWAYS_SECONDS", 600.0)  # however busy the machine is
     table = hardly_curved
     models = [(f"{k} neighbours", KNeighborsRegressor(n_neighbors=k)) for k in (10, 14)]
     record = compare(table, "y", models=[*models, "LinearRegression"])
