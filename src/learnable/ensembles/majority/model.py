@@ -44,6 +44,8 @@ from ...core import (
     Run,
     check_parameters,
     fitted,
+    is_array,
+    is_labels,
     law,
     laws,
     optional,
@@ -118,15 +120,13 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     _door = staticmethod(door(target="classes", sparse=True))
 
-    classes_: NDArray[Any] = fitted("(2,)", "The labels.", kind="biufOUST")
+    classes_: NDArray[Any] = fitted("array of shape (2,)", "The labels.")
     n_calls_: int = fitted("int", "Examples asked of the oracle, those that the filters threw away included.")
     n_levels_: int = fitted("int", "Levels of votes that ε and γ ask for.")
     votes_: Codes = fitted(
-        "(n_votes, 3)",
+        "array of shape (n_votes, 3)",
         "The hypotheses of each vote: weak learners 0 … W − 1, then votes W, W + 1, …; −1 and −2 always name the first "
         "and the second class.",
-        kind="i8",
-        low=-2,
     )
     root_: int = fitted("int", "The hypothesis that is returned.")
     vote_errors_: Array = fitted(
@@ -258,6 +258,14 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
 
     _laws = laws(
         law(
+            "{owner}: classes_ must hold two labels",
+            lambda model: is_labels(model.classes_) and model.classes_.size == 2,
+        ),
+        law(
+            "{owner}: votes_ must hold three hypotheses for each vote",
+            lambda model: is_array(model.votes_, (None, 3), np.int64),
+        ),
+        law(
             "{owner}: the weak learners must be stumps",
             lambda model: (
                 model.estimator is not None
@@ -290,7 +298,10 @@ class BoostByMajority(ClassifierMixin, MetaEstimatorMixin, Estimator):
         ),
         law(
             "{owner}: votes_ must name hypotheses that come before the vote",
-            lambda model: (model.votes_ < len(model.estimators_) + np.arange(len(model.votes_))[:, None]).all(),
+            lambda model: (
+                (model.votes_ >= -2).all()
+                and (model.votes_ < len(model.estimators_) + np.arange(len(model.votes_))[:, None]).all()
+            ),
         ),
         law(
             "{owner}: root_ must be one of the hypotheses",
