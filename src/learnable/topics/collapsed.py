@@ -69,7 +69,7 @@ class WordOrder:
     def load(self, z: Topics) -> tuple[Topics, NDArray[np.signedinteger[Any]]]:
         """Return the topics in this order, and how often each document has each topic, flat."""
         ordered = z[self.order]
-        own = np.zeros(self.n_documents * self.wide, dtype=self.kind)
+        own: NDArray[Any] = np.zeros(self.n_documents * self.wide, dtype=self.kind)
         count_documents(self.documents, ordered, self.wide, own)
         return ordered, own
 
