@@ -485,7 +485,9 @@ class Risk:
 
     def _centred(self, block: Block) -> Array | None:
         """Return X − centre of a small table, which every pass needs; None where it is made tile by tile."""
-        if self.sparse or block.X.size > _MOST_KEPT or not self.blocks.in_memory or len(self.blocks) > 1:
+        blocks = self.blocks  # none in another process
+        is_small = blocks is not None and blocks.in_memory and len(blocks) == 1 and block.X.size <= _MOST_KEPT
+        if self.sparse or not is_small:
             return None
         if self._kept is None or self._kept[1] is not self.centre:
             self._kept = block.X - self.centre, self.centre
