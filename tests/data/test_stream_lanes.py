@@ -8,9 +8,9 @@ from tests.data.on_disk import FORMATS, numbers, streamed, write
 from tests.data.test_stream import add, assert_same_bits, in_memory, opened, products
 
 from learnable.core.errors import DataError
-from learnable.data import Files, stream
+from learnable.data import Files
 from learnable.data.blocks import map_reduce
-from learnable.data.stream import LaneAhead, cut
+from learnable.data.stream import LaneAhead
 
 
 @pytest.fixture(scope="module")
@@ -37,36 +37,6 @@ def test_lanes_give_the_blocks_of_one_lane(frame, number, rows, rows_at_once, tm
     for n_jobs in (1, 2):
         assert_same_bits(map_reduce(blocks, products, add, n_jobs=n_jobs), expected)
     assert not [t for t in threading.enumerate() if t.name.startswith("learnable")]
-
-
-@pytest.mark.threaded
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("read_rows", [1, 256, 1024])
-def test_blocks_that_are_decoded_together_are_those_of_memory(frame, n_jobs, read_rows, tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_READ_ROWS", read_rows)
-    blocks = opened(streamed(frame, tmp_path / "t", 2, rows_at_once=1700), weight="w", rows=64)
-    sizes = []
-    monkeypatch.setattr(stream, "cut", lambda batches, *rest: cut(noted(batches, sizes), *rest))
-    expected = map_reduce(in_memory(frame, weight="w", rows=64), products, add, n_jobs=1)
-    assert_same_bits(map_reduce(blocks, products, add, n_jobs=n_jobs), expected)
-    assert max(sizes) == max(64, read_rows)
-    assert not [t for t in threading.enumerate() if t.name.startswith("learnable")]
-
-
-def noted(batches, sizes):
-    """Yield the batches; note their heights."""
-    for batch in batches:
-        sizes.append(batch.rows.num_rows)
-        yield batch
-
-
-@pytest.mark.parametrize("columns, rows, expected", [(100, 8192, 4), (1000, 1024, 4), (10, 65536, 1), (5000, 256, 3)])
-def test_how_many_blocks_are_decoded_together(columns, rows, expected, tmp_path):
-    blocks = opened(streamed(numbers(30), tmp_path / "t"), rows=rows)
-    blocks.columns = [f"x{j}" for j in range(columns)]
-    assert blocks._blocks_at_a_time() == expected
-    blocks.convert.encode = lambda table, start: None  # texts may be of any length
-    assert blocks._blocks_at_a_time() == 1
 
 
 def test_only_parquet_has_lanes(tmp_path):

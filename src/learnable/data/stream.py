@@ -25,10 +25,6 @@ from .files import Batch, Encode, Files, release_unused
 
 _WIDTH = np.uint64(8)  # bytes of a float64
 _TILE_ROWS = 256  # of the rows that are written at a time: they stay in the cache until all columns have come
-# Rows that Arrow decodes at a time, and the most bytes of them: of 100 columns, 8,192 rows at a time take 15 % more
-# processor time than 32,768; 65,536 take none less, and give more memory back to the system.
-_READ_ROWS = 2**15
-_READ_BYTES = 2**25
 _numbers_at = intrinsic("numbers_at")  #: uint64 → a pointer to the float64 at this address
 _array_at = intrinsic("array_at")  #: (pointer, n) → the array of n numbers from there on
 
@@ -117,37 +113,26 @@ class FileBlocks(ExternalBlocks):
         return self.convert
 
     def _first_block(self) -> Block:
-        self._places = {}
-        lane = Lane(self._cuts(self.columns))
+        lanes = self._lanes(1)
         try:
-            for load in self._loads([lane]):
+            for load in self._loads(lanes):
                 block = load()
                 if len(block.X):
                     return block
             raise DataError(f"{self.owner}: the table has no rows of positive weight. Pass at least one.")
         finally:
-            lane.close()
+            lanes[0].close()
             release_unused()
 
     def _lanes(self, threads: int) -> list[Lane]:
         """Return the columns in lanes, each read by a thread of its own if there are to be several threads."""
         self._places = {}
+        kind = Lane if threads == 1 else LaneAhead
         # Decoding takes about as long as the sums: one lane for two threads. Every lane costs memory.
-        lanes = self.files.lanes(self.columns, max(1, threads // 2))
-        blocks = self._blocks_at_a_time()
-        if threads == 1:
-            return [Lane(self._cuts(columns, blocks)) for columns in lanes]
-        return [LaneAhead(self._cuts(columns, blocks), blocks) for columns in lanes]
+        return [kind(self._cuts(columns)) for columns in self.files.lanes(self.columns, max(1, threads // 2))]
 
-    def _blocks_at_a_time(self) -> int:
-        """Return how many blocks Arrow decodes at a time: one of texts, whose size nobody knows."""
-        if not isinstance(self.convert, ArrowRows) or self.convert.encode is not None:
-            return 1
-        return max(1, min(_READ_ROWS, _READ_BYTES // (8 * len(self.columns))) // self.rows)
-
-    def _cuts(self, columns: list[str], blocks: int = 1) -> Generator[list[Any]]:
-        rows = blocks * self.rows
-        batches = batches_for(self.owner, self.files, self.columns, rows, self.labels, columns)
+    def _cuts(self, columns: list[str]) -> Generator[list[Any]]:
+        batches = batches_for(self.owner, self.files, self.columns, self.rows, self.labels, columns)
         return cut(batches, self.rows, self._places)
 
     def _loads(self, lanes: list[Lane]) -> Iterator[Callable[[], Block]]:
@@ -382,14 +367,13 @@ class Lane:
 
 
 class LaneAhead(Lane):
-    """A lane with a thread of its own, as many blocks ahead as are decoded at a time; others take them in any order.
+    """A lane with a thread of its own, a block ahead; others take the blocks in whatever order.
 
     All that Arrow needs to decode is allocated and freed by that one thread: between threads it would leave holes.
     """
 
-    def __init__(self, cuts: Generator[list[Any]], ahead: int = 1) -> None:
+    def __init__(self, cuts: Generator[list[Any]]) -> None:
         super().__init__(cuts)
-        self.ahead = ahead
         self.changed = threading.Condition()
         self.ready: dict[int, list[Any] | None] = {}
         self.closed = False
@@ -417,8 +401,7 @@ class LaneAhead(Lane):
         try:
             for number in count():
                 with self.changed:
-                    # The next is not even begun: every block costs memory.
-                    while len(self.ready) >= self.ahead and not self.closed:
+                    while self.ready and not self.closed:  # the next is not even begun: every block costs memory
                         self.changed.wait(0.1)
                 if self.closed:
                     break
