@@ -46,6 +46,8 @@ def brief(model):
     if "max_leaf_nodes" in known:
         few["max_iter"] = 5
     model.set_params(**{name: n for name, n in few.items() if type(known.get(name)) is int})
+    if known.get("n_components") == "auto":  # as many parts as columns reproduce the rows in many ways
+        model.set_params(n_components=2)
     if "polish" in known:  # a full-batch fit of a network proves something; a penalty makes its minimum unique enough
         model.set_params(polish=True, alpha=0.1, max_iter=2000, tol=1e-2)
     if "polish" in known and "activation" in known:
