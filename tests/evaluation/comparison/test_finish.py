@@ -31,10 +31,10 @@ class Starved(Finish):
 def test_what_there_was_no_time_for_is_told_in_one_sentence():
     finish = Starved([("a", True), ("b", False), ("c", False), ("d", False)])
     finish.run([])
-    assert finish.notes == ["No time was left for b, c and d: give more --seconds."]
+    assert finish.notes == ["The time was too short for b, c and d: give more --seconds."]
     finish = Starved([("a", True), ("b", False)])
     finish.run([])
-    assert finish.notes == ["No time was left for b: give more --seconds."]
+    assert finish.notes == ["The time was too short for b: give more --seconds."]
     finish = Starved([("a", True)])
     finish.run([])
     assert finish.notes == []

@@ -76,7 +76,7 @@ def test_verdicts_are_by_the_folds_that_two_lines_share():
 
 
 def test_a_line_of_fewer_folds_is_placed_by_those_it_shares():
-    """A blend is not scored on further folds; it stands where the folds of all put it."""
+    """A blend of models that take too long for further folds stands where the folds of all put it."""
     again, blend = filled("a", [0.80, 0.80, 0.80]), filled("blend", [0.85, 0.85, 0.85])
     worse = filled("c", [0.75, 0.75, 0.75])
     again.update(scores=[0.80, 0.80, 0.80, 0.9, 0.9, 0.9], mean=0.85)

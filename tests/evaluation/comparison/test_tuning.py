@@ -1,6 +1,7 @@
 """Tuned settings and blends enter the race like any model, and never touch the hold-out."""
 
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -143,11 +144,13 @@ def curved():
 
 @pytest.fixture(scope="module")
 def tuned(curved, tmp_path_factory):
-    before, tuning.MOST_SETTINGS = tuning.MOST_SETTINGS, 6
     file = tmp_path_factory.mktemp("tuned") / "model.safetensors"
     models = [ln.Ridge(alpha=300.0), "KNeighborsRegressor", "ExtraTreesRegressor"]
-    record = compare(curved, "y", models=models, tune=True, model_file=file)
-    tuning.MOST_SETTINGS = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "MOST_SETTINGS", 6)
+        patch.setattr(tuning, "_ALWAYS_SECONDS", 600.0)  # however busy the machine is
+        patch.setattr(tuning, "_MOST_REPEATS", 2)
+        record = compare(curved, "y", models=models, tune=True, model_file=file)
     return record, file
 
 
@@ -159,7 +162,7 @@ def test_a_tuned_model_beats_the_setting_it_came_from(tuned):
     for name in found:
         plain = [row for key, row in rows.items() if row["model"] == rows[name]["model"] and key != name]
         assert rows[name]["mean"] > max(row["mean"] for row in plain)
-        assert len(rows[name]["scores"]) == 5
+        assert len(rows[name]["scores"]) == 5 * tuned[0]["protocol"]["repeats"]
         assert set(rows[name]["parameters"]) >= set(SEARCH_SPACES[rows[name]["model"]])
 
 
@@ -176,6 +179,52 @@ def test_the_blend_is_ranked_judged_saved_and_verified(tuned, curved):
     assert ln.verify(model, X, y)
     lower, upper = model.predict_interval(X)
     assert np.mean((lower <= y) & (y <= upper)) > 0.8
+
+
+def test_a_blend_that_leads_is_made_anew_on_further_folds(tuned):
+    rows = tuned[0]["leaderboard"]
+    blend = next(row for row in rows if row["model"] == "BlendRegressor")
+    n_folds = 5 * tuned[0]["protocol"]["repeats"]
+    assert n_folds > 5 and len(blend["scores"]) == n_folds and blend["train_mean"] is None
+    members = [row for row in rows if row["name"] in blend["parameters"]["weights"]]
+    assert all(len(row["scores"]) == n_folds for row in members)
+    new = np.array([row["scores"][5:] for row in members])
+    assert (np.array(blend["scores"][5:]) > new).mean() > 0.5  # on the new folds, too, it is the better one
+
+
+class _Settling:
+    """A comparison whose lines and costs are given, for the choice of who is scored on further folds."""
+
+    def __init__(self, rows, finalists, fit_seconds):
+        self.rows = [new_row(name, "M", {}) | row for name, row in rows.items()]
+        for row in self.rows:
+            row.update(status="ok", scores=[0.0] * 5, fit_seconds=fit_seconds.get(row["name"], 0.1))
+        self.splits = [None] * 5
+        self.encode_seconds = 0.0
+        lead = next(row for row in self.rows if row["name"] == "blend")
+        self.blended = tuning.Blended(lead, finalists, ranking_measure("regression"))
+
+    def ranked(self):
+        return self.rows
+
+
+def _names_of_contenders(rows, finalists=("a", "c"), seconds=100.0, **fit_seconds):
+    found = tuning._contenders(_Settling(rows, list(finalists), fit_seconds), seconds)
+    return [row["name"] for row in found]
+
+
+def test_who_is_scored_on_further_folds():
+    blend = {"rank": 1, "verdict": "best"}
+    a = {"rank": 2, "verdict": "undecided"}
+    b = {"rank": 3, "verdict": "undecided"}
+    c = {"rank": 4, "verdict": "worse"}
+    d = {"rank": 5, "verdict": "worse"}
+    lines = {"blend": blend, "a": a, "b": b, "c": c, "d": d}
+    assert _names_of_contenders(lines) == ["a", "b", "c"]  # c is needed to make the blend anew
+    assert _names_of_contenders(lines, c=1000.0) == []  # too slow, and nothing else can be compared with the blend
+    assert _names_of_contenders({**lines, "a": c, "b": c}) == []  # nobody is undecided
+    second = {"a": {"rank": 1, "verdict": "best"}, "blend": {"rank": 2, "verdict": "undecided"}, "b": b, "c": c}
+    assert _names_of_contenders(second, c=1000.0) == ["a", "b"]
 
 
 def test_without_tuning_nothing_is_added(curved):
@@ -201,6 +250,7 @@ class Told:
 
     def __init__(self, measure, names):
         self.measure = measure
+        self.problem = SimpleNamespace(task="binary")
         self.rows = [new_row(name, name, {}) for name in names]
 
 
@@ -215,14 +265,14 @@ def test_a_blend_is_chosen_by_the_measure_that_ranks_or_by_log_loss_whichever_do
         bold = np.where(rng.random(150) < 0.3, 1 - y, y) * 0.6 + 0.2
         told.append([np.column_stack([1 - p, p]) for p in (shy, bold)])
     search = tuning.Tuning(Told(measure, ["shy", "bold"]))
-    way, messages = search._best_way("binary", told, truth, ["shy", "bold"])
+    way, messages = search._best_way(told, truth, ["shy", "bold"], list("0123"))
     assert way.name == "accuracy" and np.mean([m["test"]["accuracy"] for m in messages]) == 1.0
     weights = tuning._choose("binary", way, told, truth, range(4))
     assert weights.tolist() == [1.0, 0.0]
     by_loss = tuning._choose("binary", ranking_measure("binary", "log_loss"), told, truth, range(4))
     assert by_loss[1] > 0.5
     smooth = tuning.Tuning(Told(ranking_measure("binary", "auc"), ["shy", "bold"]))
-    assert smooth._best_way("binary", told, truth, ["shy", "bold"])[0].name == "auc"
+    assert smooth._best_way(told, truth, ["shy", "bold"], list("0123"))[0].name == "auc"
 
 
 def test_among_blends_of_one_accuracy_the_one_of_the_least_log_loss_is_chosen():

@@ -46,7 +46,7 @@ from .screening import LEAST_SHARE, Screening
 from .second_tries import SecondTries
 from .series import about_past, past_rows
 from .splitting import WORDS, cut, cut_as_given
-from .tuning import Tuning, settle
+from .tuning import Blended, Tuning, settle
 from .workspace import FINAL, GIVEN, write_problem
 
 Event = dict[str, Any]
@@ -267,6 +267,7 @@ class _Comparison(SecondTries):
         self.given_seconds: dict[str, float | None] = {}
         self.around_jobs: list[float] = []  # seconds that jobs took besides their fits and predictions
         self.tuning_seconds = 0.0
+        self.blended: Blended | None = None
         self.screening = Screening(self)
 
     def run(self, model_file: Any, command: str, python: str) -> ComparisonRecord:

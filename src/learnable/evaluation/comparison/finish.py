@@ -77,7 +77,7 @@ class Finish:
         if self.no_time:
             *first, last = self.no_time
             them = f"{', '.join(first)} and {last}" if first else last
-            self.notes.append(f"No time was left for {them}: give more --seconds.")
+            self.notes.append(f"The time was too short for {them}: give more --seconds.")
 
     def _run(self, ranked: list[Row]) -> None:
         best = winner_of(ranked)

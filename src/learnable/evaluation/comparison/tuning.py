@@ -194,19 +194,16 @@ class Tuning:
         rows = [row for row in self._ordered() if not row["baseline"] and row["cut"] is None]
         names = [row["name"] for row in rows][:_FINALISTS]
         folds = [str(number) for number in range(len(comparison.splits))]
-        stored = {name: [take_predictions(comparison.folder, name, fold) for fold in folds] for name in names}
-        n_columns = 1 if comparison.n_classes is None else comparison.n_classes
-        names = [name for name in names if all(_fits(values, n_columns) for values in stored[name])]
+        names = [name for name in names if _told(comparison, [name], folds) is not None]
         if names and (comparison.folder / "0.dense.names.json").exists():  # members of a blend see the same columns
             dense = wants_dense(comparison.candidate(names[0]))
             names = [name for name in names if wants_dense(comparison.candidate(name)) == dense]
         if len(names) < 2:
             return
-        y = np.load(comparison.folder / "y.npy")
-        truth = [y[read_rows(comparison.folder, fold)[1]] for fold in folds]
-        told = [[np.asarray(stored[name][k]) for name in names] for k in range(len(folds))]
         task = comparison.problem.task
-        way, messages = self._best_way(task, told, truth, names)
+        truth = _truth(comparison, folds)
+        told = _told(comparison, names, folds) or []
+        way, messages = self._best_way(told, truth, names, folds)
         weights = _choose(task, way, told, truth, range(len(folds)))
         if int((weights > 0).sum()) < 2:
             return
@@ -224,42 +221,24 @@ class Tuning:
             keep_predictions(comparison.folder, blend.name, fold, _prediction(_mean(values, weights), task))
         comparison.emit({"kind": "finish", "row": line})
         comparison.add(blend, line, outcome.messages)
+        comparison.blended = Blended(line, names, way)
 
-    def _best_way(self, task: str, told: Any, truth: Any, names: list[str]) -> tuple[Measure, list[dict[str, Any]]]:
+    def _best_way(
+        self, told: Any, truth: Any, names: list[str], folds: list[str]
+    ) -> tuple[Measure, list[dict[str, Any]]]:
         """Return the measure that weights are best chosen by, and what a job would report of the blend.
 
         It is the one that ranks, or log loss where that one is not smooth: with few rows a choice by log loss has less
         noise in it. Which is better is told by folds that took no part in the choice.
         """
-        measure = self.comparison.measure
-        ways = [measure] if measure.name in _SMOOTH else [measure, ranking_measure(task, "log_loss")]
-        sign = 1.0 if measure.greater_is_better else -1.0
-        found = [(way, self._fold_messages(task, way, told, truth, names)) for way in ways]
-        return max(found, key=lambda pair: sign * float(np.mean([fold["test"][measure.name] for fold in pair[1]])))
-
-    def _fold_messages(self, task: str, way: Measure, told: Any, truth: Any, names: list[str]) -> list[dict[str, Any]]:
-        """Return what a job would report of the blend; weights of a fold come from the other folds."""
         comparison = self.comparison
-        rows = {row["name"]: row for row in comparison.rows}
-        certificate = plain(Certificate("closed-form", 0.0, TOLERANCE, by_construction=True).to_dict())
-        messages = []
-        for k in range(len(truth)):
-            others = [j for j in range(len(truth)) if j != k] or [k]
-            weights = _choose(task, way, told, truth, others)
-            used = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
-            measured = measure_all(task, truth[k], _prediction(_mean(told[k], weights), task))
-            messages.append(
-                {
-                    "split": str(k),
-                    "test": measured,
-                    "train": measured,
-                    "fit_seconds": sum(rows[name]["fit_seconds"] or 0.0 for name in used),
-                    "predict_seconds": sum(rows[name]["predict_seconds"] or 0.0 for name in used),
-                    "certificate": certificate,
-                    "cut": None,
-                }
-            )
-        return messages
+        measure = comparison.measure
+        ways = [measure]
+        if measure.name not in _SMOOTH:
+            ways.append(ranking_measure(comparison.problem.task, "log_loss"))
+        sign = 1.0 if measure.greater_is_better else -1.0
+        found = [(way, _messages_of_blend(comparison, way, told, truth, names, folds)) for way in ways]
+        return max(found, key=lambda pair: sign * float(np.mean([fold["test"][measure.name] for fold in pair[1]])))
 
 
 class Search(NamedTuple):
@@ -270,6 +249,14 @@ class Search(NamedTuple):
     rest: list[str]  #: the folds of the better quarter
     rows: int | None  #: training rows of the first round; None: all
     cost: float  #: seconds that one setting takes on one fold
+
+
+class Blended(NamedTuple):
+    """What a blend was made of; on further folds it is made anew, of what the same models predict there."""
+
+    line: Row
+    finalists: list[str]  #: the models that its weights were chosen for, those of weight zero among them
+    way: Measure  #: what the weights were chosen by
 
 
 class Shown(NamedTuple):
@@ -314,6 +301,53 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(smaller.sum(axis=1) + 0.5 * alike.sum(axis=1))
 
 
+def _messages_of_blend(
+    comparison: _Comparison, way: Measure, told: Any, truth: Any, names: list[str], folds: list[str]
+) -> list[dict[str, Any]]:
+    """Return what a job would report of the blend of some models; weights of a fold come from the other folds."""
+    task = comparison.problem.task
+    rows = {row["name"]: row for row in comparison.rows}
+    certificate = plain(Certificate("closed-form", 0.0, TOLERANCE, by_construction=True).to_dict())
+    messages = []
+    for k, fold in enumerate(folds):
+        others = [j for j in range(len(folds)) if j != k] or [k]
+        weights = _choose(task, way, told, truth, others)
+        used = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
+        measured = measure_all(task, truth[k], _prediction(_mean(told[k], weights), task))
+        messages.append(
+            {
+                "split": fold,
+                "test": measured,
+                "train": measured,
+                "fit_seconds": sum(rows[name]["fit_seconds"] or 0.0 for name in used),
+                "predict_seconds": sum(rows[name]["predict_seconds"] or 0.0 for name in used),
+                "certificate": certificate,
+                "cut": None,
+            }
+        )
+    return messages
+
+
+def _truth(comparison: _Comparison, folds: list[str]) -> list[NDArray[Any]]:
+    """Return the targets of the test rows of each fold."""
+    y = np.load(comparison.folder / "y.npy")
+    return [y[read_rows(comparison.folder, fold)[1]] for fold in folds]
+
+
+def _told(comparison: _Comparison, names: list[str], folds: list[str]) -> list[list[NDArray[np.float64]]] | None:
+    """Return what models predicted of the test rows, by fold and model; None if something is missing."""
+    n_columns = 1 if comparison.n_classes is None else comparison.n_classes
+    found: list[list[NDArray[np.float64]]] = []
+    for fold in folds:
+        found.append([])
+        for name in names:
+            values = take_predictions(comparison.folder, name, fold)
+            if values is None or not _fits(values, n_columns):
+                return None
+            found[-1].append(values)
+    return found
+
+
 def _choose(task: str, measure: Measure, told: Any, truth: Any, folds: Any) -> NDArray[np.float64]:
     """Return the weights of the models by their predictions of the rows of some folds."""
     sign = -1.0 if measure.greater_is_better else 1.0
@@ -347,10 +381,8 @@ def _mean(told: list[NDArray[np.float64]], weights: NDArray[np.float64]) -> NDAr
     return np.asarray(total)
 
 
-def _fits(values: NDArray[np.float64] | None, n_columns: int) -> bool:
-    """Tell whether predictions are there and are numbers, or probabilities of all classes."""
-    if values is None:
-        return False
+def _fits(values: NDArray[np.float64], n_columns: int) -> bool:
+    """Tell whether predictions are numbers, or probabilities of all classes."""
     return values.ndim == 1 if n_columns == 1 else values.ndim == 2 and values.shape[1] == n_columns
 
 
@@ -365,7 +397,8 @@ def _is_better(one: Row, other: Row, measure: Measure) -> bool:
 #
 # The rows are cut anew and the first models of the ranking are scored on the new folds, down to the last one that the
 # folds cannot tell from the best; and so on until there is none, or the time is up. Models that are scored on the
-# same folds stay comparable; those below keep the folds they have.
+# same folds stay comparable; those below keep the folds they have. A blend is made anew on the new folds, of what its
+# models predict there; where it leads, all of them take part, because nothing else can be compared with it.
 
 
 _MOST_REPEATS: Final = 5
@@ -393,15 +426,26 @@ def settle(comparison: _Comparison) -> None:
 
 
 def _contenders(comparison: _Comparison, seconds: float) -> list[Row]:
-    """Return the first lines, down to the last undecided one among those that the seconds are enough for."""
+    """Return the first lines, down to the last undecided one among those that the seconds are enough for.
+
+    Where a blend leads, the models it was chosen from are among them, or there is none.
+    """
     ranked = [row for row in comparison.ranked() if row["rank"] is not None]
-    # The weights of a blend were chosen on rows that new folds would test it on.
-    blends = {candidate.name for candidate in comparison.candidates if candidate.around == "blend"}
-    whole = [row for row in ranked if row["name"] not in blends and not row.get("cut")]
+    blended = comparison.blended
+    leads = blended is not None and bool(ranked) and ranked[0] is blended.line
+    needed = set(blended.finalists) if blended is not None and leads else set()
+    whole = [row for row in ranked if not row.get("cut") and (blended is None or row is not blended.line)]
     most = [row for row in whole if len(row["scores"]) == len(whole[0]["scores"])][:_MOST_CONTENDERS]
-    while most and (most[-1].get("verdict") != "undecided" or _cost(comparison, most) > seconds):
+    while most and most[-1]["name"] not in needed and not _pays(comparison, most, seconds):
         most.pop()
-    return most
+    is_open = any(row.get("verdict") == "undecided" for row in most)
+    has_needed = needed <= {row["name"] for row in most}
+    return most if is_open and has_needed and _cost(comparison, most) <= seconds else []
+
+
+def _pays(comparison: _Comparison, contenders: list[Row], seconds: float) -> bool:
+    """Tell whether the last of them is undecided, and the time is enough for all."""
+    return contenders[-1].get("verdict") == "undecided" and _cost(comparison, contenders) <= seconds
 
 
 def _cost(comparison: _Comparison, contenders: list[Row]) -> float:
@@ -430,16 +474,27 @@ def _repeat(comparison: _Comparison, contenders: list[Row]) -> float | None:
         return None
     for row in contenders:
         left = comparison.clock.left(comparison.clock.reserve_for_finish(comparison.seconds_to_finish()))
-        outcome = comparison.score(comparison.candidate(row["name"]), names, left)
+        outcome = comparison.score(comparison.candidate(row["name"]), names, left, keep=comparison.blended is not None)
         spent += outcome.seconds
         if outcome.status == "interrupted":
             raise KeyboardInterrupt
         if outcome.status != "ok" or any(message.get("cut") for message in outcome.messages):
             return None
         found[row["name"]] = outcome.messages
+    blended = comparison.blended
+    if blended is not None and len(blended.line["scores"]) == len(contenders[0]["scores"]):
+        told = _told(comparison, blended.finalists, names) if set(blended.finalists) <= set(found) else None
+        if told is not None:
+            truth = _truth(comparison, names)
+            found[blended.line["name"]] = _messages_of_blend(
+                comparison, blended.way, told, truth, blended.finalists, names
+            )
+            contenders = [*contenders, blended.line]
     train, test = comparison.mean_sizes()
     for row in contenders:
         messages = comparison.messages[row["name"]] = comparison.messages[row["name"]] + found[row["name"]]
         fill_row(row, Outcome("ok", None, messages), comparison.measure, len(messages), test / (train + test), 0.95)
+        if blended is not None and row is blended.line:
+            row["train_mean"] = None
     comparison.repeats += 1
     return spent
