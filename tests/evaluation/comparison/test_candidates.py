@@ -5,7 +5,7 @@ from sklearn.linear_model import Lasso
 
 from learnable.core.errors import ParameterError
 from learnable.core.registry import REGISTRY, registered_class
-from learnable.evaluation.comparison.candidates import blend_of, candidates_for
+from learnable.evaluation.comparison.candidates import blend_of, candidates_for, with_probabilities
 
 
 @pytest.mark.parametrize("task", ["regression", "binary", "multiclass"])
@@ -108,6 +108,11 @@ def test_every_classifier_in_the_race_gives_probabilities(name, n_classes):
 def test_too_few_rows_of_a_class_are_not_calibrated():
     y = np.r_[np.zeros(50, int), np.ones(4, int)]
     assert [c.around for c in candidates_for("binary", ["LinearSVC"], y)[1:]] == [None, None]
+    found, note = with_probabilities(candidates_for("binary", None, y), "log loss")
+    assert {c.model for c in found} >= {"LogisticRegression", "DummyClassifier", "GaussianNB"}
+    assert not {c.model for c in found} & {"LinearSVC", "SVC"} and "LinearSVC, SVC left out" in note
+    enough = candidates_for("binary", None, np.r_[np.zeros(50, int), np.ones(40, int)])
+    assert with_probabilities(enough, "log loss") == (enough, None)
 
 
 @pytest.mark.parametrize("name", ["LinearSVR", "SVR", "NuSVR", "KernelRidge", "KernelRidgeCV"])

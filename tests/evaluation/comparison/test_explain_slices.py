@@ -66,3 +66,5 @@ def test_the_worst_rows_are_named_by_their_row_in_the_file():
     p = np.array([[0.9, 0.1], [0.9, 0.1], [0.4, 0.6]])
     found = worst_rows(table, ["x"], np.array([0, 1, 1]), Prediction(np.array([0, 0, 1]), p), ["no", "yes"], places)
     assert [(row["row"], row["actual"], row["predicted"]) for row in found] == [(8, "yes", "no")]
+    right = Prediction(np.array([0, 0, 1]), p)
+    assert worst_rows(table, ["x"], np.array([0, 0, 1]), right, ["no", "yes"], places) == []

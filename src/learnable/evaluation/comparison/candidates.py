@@ -188,6 +188,28 @@ def surrounded(candidate: Candidate, task: str, y: Any) -> Candidate:
     return replace(candidate, around="calibrated")
 
 
+def with_probabilities(candidates: Sequence[Candidate], label: str) -> tuple[list[Candidate], str | None]:
+    """Return the candidates that give probabilities, and a sentence about the others, if there are any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from learnable.evaluation.comparison.candidates import candidates_for, with_probabilities
+    >>> y = np.arange(200) < 8
+    >>> found, note = with_probabilities(candidates_for("binary", ["GaussianNB", "LinearSVC"], y), "log loss")
+    >>> [candidate.model for candidate in found]
+    ['DummyClassifier', 'GaussianNB']
+    >>> note
+    'LinearSVC left out: log loss needs probabilities, and a class has too few rows to calibrate scores'
+    """
+    left_out = [c for c in candidates if c.around is None and not c.baseline and not _has_probabilities(c)]
+    if not left_out:
+        return list(candidates), None
+    names = ", ".join(dict.fromkeys(candidate.model for candidate in left_out))
+    note = f"{names} left out: {label} needs probabilities, and a class has too few rows to calibrate scores"
+    return [candidate for candidate in candidates if candidate not in left_out], note
+
+
 def _has_probabilities(candidate: Candidate) -> bool:
     """Tell whether a classifier has probabilities, or nothing that could be turned into some."""
     entry = REGISTRY.get(candidate.model)

@@ -20,13 +20,13 @@ import numpy as np
 from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, ParameterError
 from .ahead import CompileAhead
-from .candidates import Candidate, candidates_for, one_of_each_first, short_names, wants_dense
+from .candidates import Candidate, candidates_for, one_of_each_first, short_names, wants_dense, with_probabilities
 from .clock import NOT_STARTED, Clock, OutOfTimeError, cut_notes
 from .cluster import folds_on
 from .columns import periods
 from .finish import Finish
 from .leaderboard import fill_row, rank_rows
-from .measures import Cost, Measure, lopsided_note, measures_for, ranking_measure, read_cost
+from .measures import OF_PROBABILITIES, Cost, Measure, lopsided_note, measures_for, ranking_measure, read_cost
 from .problem import Problem, read_problem
 from .race import Outcome, Server, checksum, free_memory, temporary_folder
 from .record import (
@@ -196,6 +196,9 @@ def compare(
         )
     measure = ranking_measure(problem.task, metric)
     candidates = candidates_for(problem.task, models, problem.y)
+    if models is None and measure.name in OF_PROBABILITIES:
+        candidates, left_out = with_probabilities(candidates, measure.label)
+        problem.notes += [left_out] if left_out else []
     emit = on_event or (lambda event: None)
     path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
     lines = python_lines(

@@ -521,7 +521,7 @@ def worst_rows(
         wrong = (y != prediction.values).astype(np.float64)
     bad = wrong > 0 if classes is None else (wrong >= 0.5) | (y != prediction.values)
     order = [int(row) for row in np.argsort(-wrong, kind="stable") if bad[row]][:_WORST]
-    cells = table.select(list(columns)).take(order)
+    cells = table.select(list(columns)).take(np.array(order, dtype=np.int64))
     shown = [[show_cell(value) for value in column.to_pylist()] for column in cells.columns]
     found = []
     for k, row in enumerate(order):

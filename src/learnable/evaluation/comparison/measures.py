@@ -107,6 +107,10 @@ def balanced_accuracy(y: NDArray[Any], prediction: Prediction) -> float:
     return float(np.mean([hits[y == k].mean() for k in np.unique(y)]))
 
 
+#: Measures that are not defined without probabilities.
+OF_PROBABILITIES: Final = ("log_loss", "auc", "average_precision")
+
+
 def log_loss(y: NDArray[Any], prediction: Prediction) -> float:
     """Return −mean log p(y), with probabilities of at least 1e-15."""
     if prediction.probabilities is None:
