@@ -263,7 +263,8 @@ def test_columns_are_found_by_name():
         ({"size": "large"}, "column 'size' held numbers in the fit; now it holds text ('large' in row 0). Convert"),
         ({"size": dt.date(2020, 1, 1)}, "column 'size' held numbers in the fit; now it holds dates"),
         ({"kind": 3}, "column 'kind' held text in the fit; now it holds numbers (3 in row 0). Convert it to text"),
-        ({"sold": "2020-01-01"}, "column 'sold' held dates in the fit; now it holds text"),
+        ({"sold": "01/02/2020"}, "column 'sold' held dates in the fit; now it holds text"),
+        ({"sold": "2020-01-32"}, "column 'sold' held dates in the fit; now it holds text"),
         ({"sold": 5.0}, "column 'sold' held dates in the fit; now it holds numbers"),
         ({"new": 2}, "column 'new' held truth values in the fit; now row 0 holds 2. Pass True and False, or 0 and 1"),
         ({"new": "yes"}, "column 'new' held truth values in the fit; now it holds text"),
@@ -280,6 +281,16 @@ def test_a_column_of_another_type_is_refused_by_name(change, message, library):
     with pytest.raises(DataError) as caught:
         encoder.transform(make(columns))
     assert str(caught.value).startswith(f"TableEncoder: {message}")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_dates_of_the_fit_may_come_as_text_with_the_year_first(library):
+    encoder = TableEncoder(sparse=False).fit(FRAME, TARGET)
+    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table}[library]
+    columns = {name: values[:20] for name, values in messy_columns()[0].items()}
+    text = [None if value is None else value.strftime("%Y-%m-%d %H:%M:%S") for value in columns["sold"]]
+    assert any(text)
+    np.testing.assert_array_equal(encoder.transform(make(columns | {"sold": text})), encoder.transform(make(columns)))
 
 
 @pytest.mark.parametrize("name", list(FRAME.columns))

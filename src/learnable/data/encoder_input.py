@@ -25,7 +25,7 @@ from .encoder_read import (
 )
 from .files import Files
 from .frames import listed, open_frame
-from .readings import read_column
+from .readings import dates_with_the_year_first, read_column
 from .sources import open_files
 
 _WORDS: Final[dict[str, str]] = {
@@ -110,6 +110,10 @@ class Columns:
 
     def _read_numbers(self, position: int, wanted: Type, zone: str | None) -> Numbers:
         column = self.columns[position]
+        if wanted == "date" and zone is None and self.type_of(position) == "text":
+            dates = dates_with_the_year_first(column)
+            if dates is not None:  # a CSV file in the fit, the same file read by pandas now
+                return read_numbers(dates, "date")
         found = self._checked_type(position, wanted)
         if found == "empty":
             return np.full(self.n_rows, np.nan)

@@ -168,6 +168,15 @@ def read_column(column: Any, reading: str) -> Array | NDArray[Any] | None:
     return as_datetimes(numbers) if reading in DATES else numbers
 
 
+def dates_with_the_year_first(column: Any) -> NDArray[Any] | None:
+    """Return a column of text whose every value is such a date, as programs write them, as datetime64; else None."""
+    labels = read_labels(column)
+    found = recognise(labels)
+    if found is None or found.reading != "year-month-day":
+        return None
+    return as_datetimes(read_as(labels, found.reading))
+
+
 def as_datetimes(days: Array) -> NDArray[np.datetime64]:
     """Return days since 1970 as datetime64[us]; NaN is NaT."""
     gaps = np.isnan(days)

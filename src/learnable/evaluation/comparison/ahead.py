@@ -6,7 +6,6 @@ takes the models whose kernels are there first, and waits only when none is; wai
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
@@ -15,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ...core.registry import REGISTRY
-from ...core.threads import Background
+from ...core.threads import Background, usable_cores
 from .candidates import Candidate
 from .clock import Clock
 from .race import Server
@@ -112,7 +111,7 @@ class CompileAhead:
         ready = {name for name, task in (told.messages[0] if told.messages else []) if task == self._task}
         self._done(ready)
         groups = deque(_groups(self._missing))
-        n_processes = min(len(groups), os.cpu_count() or 1, _MOST_PROCESSES)
+        n_processes = min(len(groups), usable_cores(), _MOST_PROCESSES)
         for number in range(n_processes):
             Background(partial(self._compile, groups, number), daemon=True)
 

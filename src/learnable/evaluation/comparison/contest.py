@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, ParameterError
+from ...core.threads import usable_cores
 from .ahead import CompileAhead
 from .candidates import Candidate, candidates_for, one_of_each_first, short_names, wants_dense, with_probabilities
 from .clock import NOT_STARTED, Clock, OutOfTimeError, cut_notes
@@ -540,7 +541,7 @@ class _Comparison(SecondTries):
             versions=versions(),
             command=command,
             python=python,
-            machine={"cores": os.cpu_count()},
+            machine={"cores": usable_cores()},
             status="interrupted" if self.interrupted else "complete",
             data=self.problem.data,
             protocol=self.protocol(),
