@@ -27,6 +27,22 @@ def test_weights_of_no_use_are_equal():
     assert greedy_weights([np.zeros(2), np.ones(2)], lambda p: np.nan).tolist() == [0.5, 0.5]
 
 
+@pytest.mark.parametrize("share", [0.06, 0.15, 0.3])
+def test_a_model_that_deserves_a_small_share_gets_it(share):
+    """Of two unbiased models with errors of variances 1 and (1 − share)/share the best share is that of the second."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=40_000)
+    good = y + rng.normal(size=y.size)
+    bad = y + np.sqrt((1 - share) / share) * rng.normal(size=y.size)
+
+    def loss(prediction):
+        return float(np.mean((prediction - y) ** 2))
+
+    weights = greedy_weights([good, bad], loss)
+    assert weights[1] == pytest.approx(share, abs=0.02)
+    assert loss(weights[0] * good + weights[1] * bad) < loss(good)
+
+
 def test_predictions_are_the_weighted_mean_and_survive_a_file(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 3))

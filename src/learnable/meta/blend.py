@@ -41,6 +41,7 @@ from ..data.door import require_target
 #: |Σw − 1| of weights that are shares.
 TOLERANCE = 1e-9
 _ROUNDS = 40  # Caruana et al. stop where the loss on these rows no longer falls; it always has by then
+_PATIENCE = 20  # rounds in any case: a model that is worth a twentieth helps once the best one was added 19 times
 
 
 def _is_model(value: Any) -> bool:
@@ -104,7 +105,7 @@ def greedy_weights(
         if losses[first] < best:
             best = losses[first]
             chosen = counts
-        elif added > 2 * chosen.sum():
+        elif added > max(_PATIENCE, 2 * chosen.sum()):
             break
     if not chosen.any():
         chosen = np.ones(len(predictions))
