@@ -119,11 +119,13 @@ def _histogram(rate: float, rounds: int, leaves: int, rows: int, penalty: float,
     }
 
 
-#: From the middle outwards: medium trees, small ones for short or noisy tables, large ones for long tables.
+#: From the middle outwards: medium trees, small ones for short or noisy tables, large ones for long tables, many large
+#: ones with short steps for tables with much to find (R² of California's houses 0.859 instead of 0.855).
 _HISTOGRAM_FIRST: Final = (
     _histogram(0.05, 300, 31, 20, 0.1, 0.7),
     _histogram(0.05, 300, 8, 10, 1.0, 0.7),
     _histogram(0.05, 600, 63, 10, 1.0, 0.5),
+    _histogram(0.02, 800, 112, 16, 0.1, 0.7),
     _histogram(0.1, 200, 16, 5, 1.0, 0.5),
     _histogram(0.02, 600, 16, 30, 1.0, 0.5),
     _histogram(0.1, 400, 127, 20, 10.0, 0.7),
