@@ -89,6 +89,20 @@ def test_a_long_table_is_searched_where_a_few_settings_can_be_tried_on_some_of_i
     assert _search(640_000, 4.0, 40.0).settings == 0
 
 
+@pytest.mark.parametrize(
+    ("rows", "seconds", "left", "ends"),
+    [(640_000, 1.0, 60.0, False), (640_000, 0.4, 60.0, True), (5000, 4.0, 60.0, True), (5000, 8.0, 60.0, False)],
+)
+def test_settings_that_would_be_cut_on_all_rows_do_not_go_on(rows, seconds, left, ends):
+    """Five folds of 12.8 times the rows of the first round, or of the same rows, in six tenths of the time left."""
+    comparison = _Sized(rows)
+    comparison.clock = SimpleNamespace(spent=100.0)
+    search = _search(rows, 0.1, 1000.0)
+    shown = tuning.Shown(0.9, 0.2, seconds)
+    assert tuning.Tuning(comparison)._would_end(shown, search, 100.0 + left) == ends
+    assert tuning.Tuning(comparison)._would_end(shown, search, None)
+
+
 def test_choosing_by_both_finds_better_settings_than_by_accuracy_alone():
     rng = np.random.default_rng(0)
     measure = ranking_measure("binary", "accuracy")

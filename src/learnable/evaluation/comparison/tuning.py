@@ -40,6 +40,7 @@ _FEW_ROWS: Final = 2000  # below, one fold is too few to tell settings apart: tw
 _MOST_TIMES: Final = 4.0  # as long as a setting should take it may take: one alone must not use up a search
 _LEAST_LIMIT: Final = 2.0  # seconds; below, starting a process is most of it
 _SHARE_OF_FIRST: Final = 0.65  # the best family's part of the time for tuning
+_SHARE_OF_LAST: Final = 0.6  # of the time left after the first round that all folds of one setting may take
 _FINALISTS: Final = 8
 _SLOWER: Final = 2.5  # times as long as the best models so far takes what is kept: more rounds, or several models
 _LEAST_WEIGHT: Final = 0.03
@@ -131,7 +132,8 @@ class Tuning:
         end = None if left is None else comparison.clock.spent + left
         row["settings_tried"] = len(trials)
         first = self._scores(trials, search.begin, search.rows, end, search.cost)
-        better = self._best_of(trials, first)[: max(_FEWEST_BETTER, len(trials) // 4)]
+        better = [trial for trial in self._best_of(trials, first) if self._would_end(first[trial.name], search, end)]
+        better = better[: max(_FEWEST_BETTER, len(trials) // 4)]
         second = self._scores(better, search.rest, None, end, search.cost)
         if search.rows is None:  # on all rows, what both rounds showed counts
             share = len(search.begin) / (len(search.begin) + len(search.rest))
@@ -161,9 +163,19 @@ class Tuning:
                 tests = [message["test"] for message in outcome.messages]
                 score = float(np.mean([test[comparison.measure.name] for test in tests]))
                 surprise = float(np.mean([test.get("log_loss", math.nan) for test in tests]))
+                took = float(np.mean([told["fit_seconds"] + 2 * told["predict_seconds"] for told in outcome.messages]))
                 if math.isfinite(score):
-                    found[trial.name] = Shown(score, surprise)
+                    found[trial.name] = Shown(score, surprise, took)
         return found
+
+    def _would_end(self, shown: Shown, search: Search, end: float | None) -> bool:
+        """Tell whether a setting would go through all folds on all rows in the time left: a cut model wins nothing."""
+        if end is None:
+            return True
+        n_train, _ = self.comparison.mean_sizes()
+        growth = 1.0 if search.rows is None else n_train / search.rows
+        needs = shown.seconds * growth * len(self.comparison.splits)
+        return needs <= _SHARE_OF_LAST * (end - self.comparison.clock.spent)
 
     def _best_of(self, trials: list[Candidate], shown: dict[str, Shown]) -> list[Candidate]:
         known = [trial for trial in trials if trial.name in shown]
@@ -264,11 +276,12 @@ class Shown(NamedTuple):
 
     score: float  #: by the measure that ranks
     surprise: float  #: its log loss; NaN where there are no probabilities
+    seconds: float = 0.0  #: of a fit and predictions on the rows it was tried on
 
     def mixed(self, share: float, other: Shown) -> Shown:
         """Return the mean of two, of which this one counts a share."""
         score = share * self.score + (1.0 - share) * other.score
-        return Shown(score, share * self.surprise + (1.0 - share) * other.surprise)
+        return Shown(score, share * self.surprise + (1.0 - share) * other.surprise, other.seconds)
 
 
 def order_of(shown: Sequence[Shown], measure: Measure) -> list[int]:
