@@ -7,12 +7,12 @@ from learnable.solvers import coordinate_descent
 from learnable.solvers.composite.coordinate import (
     GramQuadratic,
     Penalty,
-    _refined,
     _solved,
     anderson_weights,
     extrapolate,
     row_norms,
 )
+from learnable.solvers.composite.support_factor import SupportFactor
 
 
 @pytest.mark.parametrize("spread", [1e-2, 1e-4])
@@ -105,22 +105,59 @@ def test_norms_of_rows():
     assert row_norms(np.array([[-2.0], [1.0]])).tolist() == [2.0, 1.0]
 
 
+def relative_residual(G, support, l2, step, slope):
+    """Return the residual of the Newton system in units of the columns, which is what the factor sees."""
+    H = G[np.ix_(support, support)] + np.diag(l2[support])
+    units = 1.0 / np.sqrt(H.diagonal())
+    return np.linalg.norm(units * (H @ step - slope)) / np.linalg.norm(units * slope)
+
+
 def test_a_factor_of_half_the_digits_is_corrected_with_all_of_them():
     rng = np.random.default_rng(4)
     A = rng.standard_normal((600, 300)) * rng.uniform(0.1, 10.0, 300)
-    G, slope, l2 = A.T @ A, rng.standard_normal(250), rng.random(250)
+    G, slope, l2 = A.T @ A, rng.standard_normal(250), rng.random(300)
     support = np.sort(rng.choice(300, 250, replace=False))
-    H = G[np.ix_(support, support)] + np.diag(l2)
-    step = _refined(G, support, l2, slope)
-    # The residual is small in units of the columns, which is what the factor sees.
-    units = 1.0 / np.sqrt(H.diagonal())
-    assert np.linalg.norm(units * (H @ step - slope)) <= 1e-6 * np.linalg.norm(units * slope)
+    factor = SupportFactor()
+    step = factor.solve(G, support, l2, slope)
+    assert relative_residual(G, support, l2, step, slope) <= 1e-6
     A[:, support[1]] = A[:, support[0]] + 1e-6 * A[:, support[1]]  # single precision sees a singular matrix
     G = A.T @ A
-    assert _refined(G, support, 0.0 * l2, slope) is None
+    assert factor.solve(G, support, 0.0 * l2, slope) is None
+    assert len(factor.columns) == 0
     x = rng.standard_normal(250)
     H = G[np.ix_(support, support)]
-    np.testing.assert_allclose(H @ _solved(H.copy(), 0.0 * l2, H @ x), H @ x, rtol=1e-6)
+    np.testing.assert_allclose(H @ _solved(H.copy(), np.zeros(250), H @ x), H @ x, rtol=1e-6)
+
+
+def test_a_factor_follows_a_support_that_gains_and_loses_columns():
+    rng = np.random.default_rng(6)
+    A = rng.standard_normal((600, 300)) * rng.uniform(0.1, 10.0, 300)
+    G, l2 = A.T @ A, rng.random(300)
+    factor = SupportFactor()
+    first = np.arange(0, 200)
+    assert factor.solve(G, first, l2, rng.standard_normal(200)) is not None
+    near = np.setdiff1d(np.arange(0, 230), [3, 77, 150])  # 30 columns enter, three leave
+    slope = rng.standard_normal(len(near))
+    step = factor.solve(G, near, l2, slope)
+    assert relative_residual(G, near, l2, step, slope) <= 1e-6
+    assert len(factor.columns) == 230  # the same factor: those that left are constrained to zero
+    step = factor.solve(G, near, 2.0 * l2, slope)  # another matrix
+    assert relative_residual(G, near, 2.0 * l2, step, slope) <= 1e-6
+    assert factor.columns.tolist() == near.tolist()
+    far = np.arange(100, 300)
+    slope = rng.standard_normal(200)
+    assert relative_residual(G, far, l2, factor.solve(G, far, l2, slope), slope) <= 1e-6
+    assert factor.columns.tolist() == far.tolist()
+
+
+def test_a_column_that_depends_on_the_others_is_not_appended():
+    rng = np.random.default_rng(7)
+    A = rng.standard_normal((400, 210))
+    A[:, 205] = A[:, 0] + 1e-6 * A[:, 205]
+    G, l2 = A.T @ A, np.zeros(210)
+    factor = SupportFactor()
+    assert factor.solve(G, np.arange(200), l2, np.ones(200)) is not None
+    assert factor.solve(G, np.arange(210), l2, np.ones(210)) is None
 
 
 def test_many_columns_move_as_few_do():

@@ -35,11 +35,12 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import blas, lapack
+from scipy.linalg import lapack
 
 from ...core import Array, DataError, NDArray, ParameterError, Progress, no_progress, one_thread_blas
 from ..problem import Solution
-from ._kernels import gap_terms, gather_scaled, gather_square, gram_descent, gram_epochs, gram_row_epochs, gram_step
+from ._kernels import gap_terms, gather_square, gram_descent, gram_epochs, gram_row_epochs, gram_step
+from .support_factor import SupportFactor
 
 _BATCH = 5  # epochs between two looks at the gap; also the number of differences that are combined
 _FEW_COLUMNS = 512  # for which many epochs take less time than a look from outside
@@ -119,6 +120,7 @@ class GramQuadratic:
         self.square = square
         self.W = np.zeros_like(cross)
         self.g = self.held = cross.copy()
+        self.factor = SupportFactor()
         if W is not None and W.any():
             self.move(W)
 
@@ -303,10 +305,7 @@ def coordinate_descent(
 Rows = NDArray[np.intp]
 
 _MOST_NEWTON = 3000  # coefficients on the support for which a Newton step is tried
-# coefficients from which a factor of half the digits pays; its goal
-_SINGLE = 200
-_EXACT = 1e-6  # 1e-9 takes one correction more, 8 % of the time of a path of 1,500 × 3,000
-_CORRECTIONS = 9  # most corrections with that factor
+_SINGLE = 200  # coefficients from which a factor of half the digits pays
 # the same for steps that end at changes of sign, and how many of them
 _MOST_ACTIVE = 300
 _MOST_CROSSINGS = 20
@@ -356,7 +355,7 @@ def _newton_point(model: Quadratic, penalty: Penalty, W: Array, support: Rows | 
     l2 = penalty.l2[support]
     step = None
     if isinstance(model, GramQuadratic) and len(support) >= _SINGLE:
-        step = _refined(model.G[: len(W), : len(W)], support, l2, slope)
+        step = model.factor.solve(model.G[: len(W), : len(W)], support, penalty.l2, slope)
     if step is None:
         H = model.curvature(support)
         step = None if H is None else _solved(H, l2, slope)
@@ -484,39 +483,6 @@ def _solved(H: Array, l2: Array, slope: Array) -> Array | None:
             return np.asarray(scale * step)
         H = np.tril(H)
         H = H + np.tril(H, -1).T
-    return None
-
-
-def _refined(G: Array, support: Rows, l2: Array, slope: Array) -> Array | None:
-    """Return (G + λ₂)⁻¹ slope on the support by a Cholesky factor of half the digits and corrections with all of them.
-
-    None where the corrections do not converge. The columns are scaled to unit length.
-    """
-    curvature = G.diagonal()[support] + l2
-    scale = 1.0 / np.sqrt(np.maximum(curvature, 1e-300))
-    F = np.empty((len(support),) * 2, dtype=np.float32)
-    gather_scaled(G, support.astype(np.uint64), scale, F)
-    # F.T is what LAPACK wants. For one right-hand side two trsv take a fourth of the time of potrs.
-    factor, info = lapack.spotrf(F.T, lower=1, overwrite_a=1, clean=0)
-    if info != 0:
-        return None
-    rhs = scale * slope
-    x = np.zeros_like(rhs)
-    residual = rhs
-    size = float(np.linalg.norm(rhs))
-    goal = _EXACT * size
-    padded = np.zeros(len(G))
-    for _ in range(_CORRECTIONS):
-        if size <= goal:
-            return np.asarray(scale * x)
-        half = blas.strsv(factor, (residual / size).astype(np.float32), lower=1)
-        x = x + size * blas.strsv(factor, half, lower=1, trans=1)
-        padded[support] = scale * x
-        residual = rhs - scale * ((G @ padded)[support] + l2 * padded[support])
-        before = size
-        size = float(np.linalg.norm(residual))
-        if not size < 0.1 * before:
-            return None
     return None
 
 

@@ -360,7 +360,7 @@ class DenseDesign:
             np.matmul(A[known:k], A[part].T, out=G[known:k, part])
 
         run_on(slices(k, _STRIPE), stripe, self.n_jobs)
-        model = self._completed(G, columns, W, known)
+        model = self._completed(G, columns, W, known, last)
         model.A = A  # type: ignore[attr-defined]  # kept for the next, larger set
         return model
 
@@ -376,13 +376,16 @@ class DenseDesign:
         G = _with_room(last.G if known else None, known, k)
         if k > known:
             G[known:k, :k] = map_reduce(slices(self.X.shape[0], _TILE), products, _add, n_jobs=self.n_jobs)
-        return self._completed(G, columns, W, known)
+        return self._completed(G, columns, W, known, last)
 
-    def _completed(self, G: Array, columns: Rows, W: Array, known: int) -> GramQuadratic:
+    def _completed(self, G: Array, columns: Rows, W: Array, known: int, last: Any) -> GramQuadratic:
         """Return the model of a Gram matrix whose new rows are there, but not its new columns."""
         k = len(columns)
         G[:known, known:k] = G[known:k, :known].T
-        return GramQuadratic(G, np.ascontiguousarray(self.cross[columns]), self.square, W)
+        model = GramQuadratic(G, np.ascontiguousarray(self.cross[columns]), self.square, W)
+        if known:
+            model.factor = last.factor
+        return model
 
     def residual(self, model: Any, columns: Rows, level: Array | None = None) -> tuple[Array, float]:
         """Return Aᵀr of all columns and ‖r‖², from the residual r of the working columns.
