@@ -286,9 +286,7 @@ def reweighted_block(block: Block, of_class: NDArray[np.float64]) -> Block:
     return block._replace(weight=weight if block.weight is None else weight * block.weight)
 
 
-def _addresses_of(
-    owner: str, piece: Any, names: list[str], copies: list[NDArray[np.float64]]
-) -> NDArray[np.uint64]:
+def _addresses_of(owner: str, piece: Any, names: list[str], copies: list[NDArray[np.float64]]) -> NDArray[np.uint64]:
     """Return where the numbers of each column begin: in Arrow's memory, or in a copy that is added to the list."""
     import pyarrow as pa
 

@@ -158,7 +158,7 @@ def _lowest(bits: AnyArray, r: int) -> Any:
 def relabel_row(
     X: AnyArray, i: int, k: Any, upper: float, lower: float, weight: AnyArray, origin: AnyArray, state: RowState
 ) -> None:
-    """Store a row's centre and bounds; if the centre is another one, move the row between the sums, if there are any."""
+    """Store a row's centre and bounds; if the centre is another one, move the row between the sums, if any."""
     old = state.labels[i]
     state.upper[i], state.lower[i], state.labels[i] = upper, lower, k
     if old == k or not state.counts.size:
