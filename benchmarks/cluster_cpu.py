@@ -68,7 +68,8 @@ def processor_time(call: Callable[[], Any], client: Any, idle: tuple[float, floa
     found = call()
     after = times(client)
     wall = after[2] - before[2]
-    return sum(b - a - rate * wall for a, b, rate in zip(before[:2], after[:2], idle, strict=True)), found
+    of_client, of_workers = (b - a - rate * wall for a, b, rate in zip(before[:2], after[:2], idle, strict=True))
+    return of_client + (0.0 if client is None else of_workers), found
 
 
 def times(client: Any) -> tuple[float, float, float]:

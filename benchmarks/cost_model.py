@@ -2,19 +2,20 @@
 
     python -m benchmarks.cost_model [--rows 2000000] [--markdown FILE]
 
-    seconds = 2·n·l/w + passes · (n·r/w + p·b·(1/c + m)) + p·o + s + a
+    seconds = L·n·l/w + passes · (n·r/w + p·b·(1/c + m)) + p·o + s + a
 
     n rows, d columns, w workers of one thread, p partitions;
     passes over the rows, b bytes that a partition sends per pass           (counted in a small fit)
     r seconds of a pass per row                                            (measured in this process, one thread)
+    L times that rows are loaded: once if a fit has one pass, or says before it that there are several; else twice
     l seconds to load a row                                                (measured: rows are generated)
     o seconds of Dask's own work per partition, a of a fit without rows    (measured on one process, with few rows)
     m seconds to merge a byte                                              (measured on the client)
     c bytes per second of the network into the client                      (a parameter)
     s seconds that the client works alone, such as starts from a sample    (measured in this process)
 
-All times are processor time, so that a busy machine gives the same numbers. Rows are generated where they are used. The
-first two passes load them, the second keeps them in the workers' memory, where the later ones find them.
+All times are processor time, so that a busy machine gives the same numbers. Rows are generated where they are used, and
+kept in the workers' memory, where later passes find them.
 """
 
 from __future__ import annotations
@@ -47,14 +48,20 @@ class Job:
     name: str
     make: Callable[[], Any]
     target: str  #: "none", "numbers" or "classes"
+    expects_passes: bool = False  #: whether the fit says before its first pass that there are several
 
 
 JOBS = (
     Job("Ridge", lambda: ln.Ridge(n_jobs=1), "numbers"),
     Job("GaussianNB", lambda: ln.GaussianNB(), "classes"),
     Job("PCA", lambda: ln.PCA(5, n_jobs=1), "none"),
-    Job("LogisticRegression", lambda: ln.LogisticRegression(n_jobs=1), "classes"),
-    Job("KMeans", lambda: ln.KMeans(8, random_state=0, n_init=1, max_iter=10, n_jobs=1), "none"),
+    Job("LogisticRegression", lambda: ln.LogisticRegression(n_jobs=1), "classes", expects_passes=True),
+    Job(
+        "KMeans",
+        lambda: ln.KMeans(8, random_state=0, n_init=1, max_iter=10, n_jobs=1),
+        "none",
+        expects_passes=True,
+    ),
 )
 
 
@@ -63,6 +70,7 @@ class Constants:
     """What is measured of one job on one thread."""
 
     passes: int
+    loads: int  #: L
     load: float  #: l
     row: float  #: r
     message: float  #: b, the mean over the passes
@@ -76,7 +84,7 @@ class Constants:
 def predict(k: Constants, n: float, workers: int, partitions: float, network: float = NETWORK) -> dict[str, float]:
     """Return the seconds of each term."""
     return {
-        "load": min(k.passes, 2) * n * k.load / workers,
+        "load": k.loads * n * k.load / workers,
         "sums": k.passes * n * k.row / workers,
         "tasks": partitions * k.task,
         "network": k.passes * (partitions * k.message + workers * k.state) / network,
@@ -123,7 +131,7 @@ def calibrate(job: Job, d: int = N_COLUMNS) -> Constants:
     import dask
 
     X, y = table(PARTITION_ROWS, d, job.target)
-    loads = min(_cpu(lambda: blocks_of(0, PARTITION_ROWS, d)) for _ in range(3)) / PARTITION_ROWS
+    load = min(_cpu(lambda: blocks_of(0, PARTITION_ROWS, d)) for _ in range(3)) / PARTITION_ROWS
     held = X.compute(scheduler="synchronous")
     targets = () if y is None else (y.compute(scheduler="synchronous"),)
     import dask.array as da
@@ -145,7 +153,8 @@ def calibrate(job: Job, d: int = N_COLUMNS) -> Constants:
     merge = min(_cpu(lambda: cloudpickle.loads(cloudpickle.dumps(array)) + array) for _ in range(3)) / array.nbytes
     return Constants(
         passes,
-        loads,
+        1 if job.expects_passes else min(passes, 2),
+        load,
         summed / passes / PARTITION_ROWS,
         float(np.mean(sizes)),
         merge,

@@ -19,6 +19,14 @@ def each_operation(a, b, out):
 
 
 @lean_kernel
+def columns_stored(columns, out, step):
+    for i in range(0, columns.shape[1], 4):
+        v, w = simd.load(columns[0], i), simd.load(columns[1], i)
+        x, y = simd.load(columns[2], i), simd.load(columns[3], i)
+        simd.store_columns(out, 1 + i * step, step, v, w, x, y)
+
+
+@lean_kernel
 def exponentials(a, out):
     for i in range(0, a.size, 4):
         simd.store(out, i, simd.exp(simd.load(a, i)))
@@ -38,6 +46,15 @@ def test_operations_are_numpys():
     expected = [x + b, x - b, x * b, x * b + 2, np.maximum(x, b), np.full(4, a[2])]
     np.testing.assert_allclose(out, np.concatenate(expected), rtol=1e-15)
     np.testing.assert_allclose([total, top], [x.sum(), b.max()], rtol=1e-15)
+
+
+def test_columns_are_stored_as_rows():
+    columns = np.random.default_rng(0).normal(size=(4, 8))
+    out = np.zeros((8, 7))
+    columns_stored(columns, out.ravel(), 7)
+    expected = np.zeros((8, 7))
+    expected[:, 1:5] = columns.T
+    np.testing.assert_array_equal(out, expected)
 
 
 def test_exponentials_are_exact_to_two_units_of_the_last_digit():

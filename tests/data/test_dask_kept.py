@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.scale.faults import cluster_of, on_dask, rows
 
-from learnable import LogisticRegression
+from learnable import KMeans, LogisticRegression
 from learnable.data import dask_kept
 from learnable.data.dask_kept import Group, share_out, sum_group
 from learnable.data.sources import open_source
@@ -76,6 +76,30 @@ def test_rows_are_loaded_twice_and_no_more(client):
     for _ in range(3):
         blocks.map_reduce(counted, joined)
     assert SEEN == ["load"] * 12
+
+
+def test_rows_of_known_number_are_loaded_once_if_several_passes_are_expected(client):
+    lazy = on_dask(X, 6).map_blocks(load, dtype=float)
+    expected = swept(open_source("Model", lazy, None, None, "none").blocks)
+    blocks = open_source("Model", lazy, None, None, "none").blocks
+    blocks.expect_passes()
+    SEEN.clear()
+    assert swept(blocks) == expected
+    assert SEEN == ["load"] * 6
+    SEEN.clear()
+    KMeans(3, max_iter=2, tol=0.5, random_state=0).fit(lazy)
+    assert SEEN == ["load"] * 6
+
+
+def test_rows_of_unknown_number_are_kept_when_they_have_been_counted(client):
+    lazy = on_dask(X, 6).map_blocks(load, dtype=float)
+    blocks = open_source("Model", lazy[lazy[:, 0] > -np.inf], None, None, "none").blocks
+    blocks.expect_passes()
+    SEEN.clear()
+    blocks.scanned()
+    assert blocks._kept.futures is None
+    blocks.map_reduce(counted, joined)
+    assert blocks._kept.futures is not None and SEEN == ["load"] * 12
 
 
 def test_classes_share_the_rows_of_other_weights(client):

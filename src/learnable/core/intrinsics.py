@@ -69,6 +69,28 @@ def _store_lanes(typing: Any, array: Any, index: Any, value: Any) -> Any:
     return types.void(array, index, value), build
 
 
+def _store_columns(typing: Any, array: Any, index: Any, step: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Set array[index + r·step] … array[index + r·step + 3] to the r-th numbers of a, b, c and d, for r = 0 … 3."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def pick(x: Any, y: Any, *lanes: int) -> Any:
+            return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_WORD, WIDTH), list(lanes)))
+
+        place = context.cast(builder, args[1], signature.args[1], types.intp)
+        stride = context.cast(builder, args[2], signature.args[2], types.intp)
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        even = [pick(*pair, 0, 4, 2, 6) for pair in (args[3:5], args[5:7])]  # a₀b₀a₂b₂ and c₀d₀c₂d₂
+        odd = [pick(*pair, 1, 5, 3, 7) for pair in (args[3:5], args[5:7])]
+        halves = (0, 1, 4, 5), (2, 3, 6, 7)
+        for row in range(WIDTH):
+            to = builder.bitcast(builder.gep(array.data, [place]), _VECTOR.as_pointer())
+            builder.store(pick(*(even, odd)[row % 2], *halves[row // 2]), to, align=8)
+            place = builder.add(place, stride)
+        return context.get_dummy_value()
+
+    return types.void(array, index, step, a, b, c, d), build
+
+
 def _spread_lanes(typing: Any, x: Any) -> Any:
     """Return one number four times."""
 
@@ -153,6 +175,7 @@ def _exp_lanes(typing: Any, v: Any) -> Any:
 
 load: Any = intrinsic(_load_lanes)
 store: Any = intrinsic(_store_lanes)
+store_columns: Any = intrinsic(_store_columns)
 spread: Any = intrinsic(_spread_lanes)
 repeat: Any = intrinsic(_repeat_lanes)
 fma: Any = intrinsic(_fma_lanes)

@@ -17,6 +17,8 @@ WIDTH: Final = 4
 
 load = intrinsic("load")  #: (a, i) → the numbers a[i] … a[i + 3] of a one-dimensional array
 store = intrinsic("store")  #: (a, i, v): the reverse
+#: (a, i, step, v, w, x, y): the r-th numbers of v, w, x and y become a[i + r·step] … a[i + r·step + 3], r = 0 … 3
+store_columns = intrinsic("store_columns")
 spread = intrinsic("spread")  #: x → x four times
 repeat = intrinsic("repeat")  #: (a, i) → a[i] four times
 add = intrinsic("add")  #: number by number

@@ -169,14 +169,23 @@ class DaskBlocks(ExternalBlocks):
         Number of features.
     of_class : array, optional
         Weights of the classes.
+    most_rows : int, optional
+        How many rows there are, those of no weight among them; None where Dask does not know.
     """
 
     in_partitions = True
 
     def __init__(
-        self, parts: list[Any], read: Reader, n_columns: int, of_class: NDArray[np.float64] | None = None
+        self,
+        parts: list[Any],
+        read: Reader,
+        n_columns: int,
+        of_class: NDArray[np.float64] | None = None,
+        most_rows: int | None = None,
     ) -> None:
         super().__init__(read.owner, read.names, n_columns, 1)
+        self.most_rows = most_rows
+        self._keeps_at_once = False
         self.parts = parts
         self.read = read
         self.of_class = of_class
@@ -218,7 +227,7 @@ class DaskBlocks(ExternalBlocks):
 
     def _results(self, work: Callable[[Part, int, int], Any]) -> Iterator[Any]:
         """Yield the result of each partition, in order: of kept rows, if there are several passes and room for them."""
-        client = current_client() if self.sums is not None else None
+        client = current_client() if self.sums is not None or self._keeps_at_once else None
         if client is None or not self._keeps(client):
             yield from run_on_partitions(self.owner, partial(_read_and_sum, self.read, work), self.parts, self._starts)
             return
@@ -232,14 +241,18 @@ class DaskBlocks(ExternalBlocks):
                 wait_for = partial(_result, client, gone=gone)
                 yield from run_on_groups(client, work, self._kept, self._starts, wait_for, _RETRIES, n_done)
 
+    def expect_passes(self) -> None:
+        """Keep the rows from the first pass on, if it is known how many there are: they are then loaded once."""
+        self._keeps_at_once = self.most_rows is not None
+
     def can_remember(self, n_bytes: float) -> bool:
         """Tell whether rows stay on the workers, with room for so many bytes that passes leave for the next ones."""
         client = current_client() if self.sums is not None else None
         return client is not None and self._keeps(client) and self._kept.has_room(n_bytes)
 
     def _keeps(self, client: Any) -> bool:
-        sums = self.scanned()
-        n_bytes = 8.0 * sums.n_rows * (self.n_columns + 2)
+        n_rows = self.most_rows if self.sums is None else self.sums.n_rows
+        n_bytes = 8.0 * (n_rows or 0) * (self.n_columns + 2)
 
         def load() -> list[Any]:
             import dask

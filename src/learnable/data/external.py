@@ -94,6 +94,9 @@ class ExternalBlocks:
         self.sums = sums
         return result
 
+    def expect_passes(self) -> None:
+        """Say before the first pass that several will follow: what can be kept of the rows may be kept at once."""
+
     def let_pass(self, missing: bool, infinite: bool) -> None:
         """Say whether NaN and infinity in X are let pass."""
         self.missing = self._maker().missing = missing

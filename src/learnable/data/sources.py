@@ -138,7 +138,8 @@ def _open_dask(owner: str, X: Any, y: Any, sample_weight: Any, target: Target, s
     if target == "classes":
         classes, totals = _labels_alone(read, X, triples, y, sample_weight, columns)
         read.classes = classes
-    blocks = DaskBlocks(triples, read, n_columns)
+    most_rows = None if names is not None or np.isnan(X.shape[0]) else int(X.shape[0])
+    blocks = DaskBlocks(triples, read, n_columns, most_rows=most_rows)
     blocks.n_targets = 0 if y is None else 1
     if several and getattr(y, "ndim", 1) == 2:
         blocks.n_targets = int(y.shape[1])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ..core import DataError, DataTypeError, StopFlag, resolve_n_jobs
 from ..core.jit import intrinsic, kernel
+from ..core.simd import load, store_columns
 from ..core.threads import Background
 from .blocks import Block, reduce_loads
 from .door import LARGEST_TARGET, LARGEST_WEIGHT
@@ -250,8 +251,8 @@ class ArrowRows:
         first = 0
         for piece in pieces:
             copies: list[NDArray[np.float64]] = []  # must live until they are read
-            addresses = [_address_of(self.owner, piece, name, copies) for name in self.names]
-            rows_of_columns(np.array(addresses, np.uint64), X[first : first + piece.num_rows])
+            addresses = _addresses_of(self.owner, piece, self.names, copies)
+            rows_of_columns(addresses, X[first : first + piece.num_rows])
             first += piece.num_rows
         return X
 
@@ -285,15 +286,26 @@ def reweighted_block(block: Block, of_class: NDArray[np.float64]) -> Block:
     return block._replace(weight=weight if block.weight is None else weight * block.weight)
 
 
-def _address_of(owner: str, piece: Any, name: str, copies: list[NDArray[np.float64]]) -> int:
-    """Return where the numbers of a column begin: in Arrow's memory, or in a copy that is added to the list."""
+def _addresses_of(owner: str, piece: Any, names: list[str], copies: list[NDArray[np.float64]]) -> NDArray[np.uint64]:
+    """Return where the numbers of each column begin: in Arrow's memory, or in a copy that is added to the list."""
     import pyarrow as pa
 
-    column = piece.column(name)
-    if column.type == pa.float64() and column.null_count == 0:
-        return column.buffers()[1].address + 8 * column.offset  # type: ignore[no-any-return]
-    copies.append(np.ascontiguousarray(numbers_of(owner, piece, name), dtype=np.float64))
-    return int(copies[-1].__array_interface__["data"][0])
+    number_type = pa.float64()
+    columns = piece.by_name if isinstance(piece, _Wide) else _by_name(piece)
+    addresses = np.empty(len(names), np.uint64)
+    for place, name in enumerate(names):
+        column = columns[name]
+        if column.type == number_type and column.null_count == 0:
+            addresses[place] = column.buffers()[1].address + 8 * column.offset
+        else:
+            copies.append(np.ascontiguousarray(numbers_of(owner, piece, name), dtype=np.float64))
+            addresses[place] = copies[-1].__array_interface__["data"][0]
+    return addresses
+
+
+def _by_name(piece: Any) -> dict[str, Any]:
+    """Return the columns of a record batch at once, which takes a third of asking for each."""
+    return dict(zip(piece.schema.names, piece.columns, strict=True))
 
 
 def numbers_of(owner: str, piece: Any, name: str) -> NDArray[Any]:
@@ -447,13 +459,11 @@ class _Wide:
 
     def __init__(self, parts: list[Any]) -> None:
         self.num_rows = parts[0].num_rows
-        self._columns = {
-            name: column for part in parts for name, column in zip(part.schema.names, part.columns, strict=True)
-        }
+        self.by_name = {name: column for part in parts for name, column in _by_name(part).items()}
 
     def column(self, name: str) -> Any:
         """Return a column as a pyarrow.Array."""
-        return self._columns[name]
+        return self.by_name[name]
 
 
 def side_by_side(owner: str, lanes: list[list[Any] | None]) -> list[Any]:
@@ -478,11 +488,20 @@ def _take(pieces: Any, rows: int) -> Any:
 def rows_of_columns(addresses: NDArray[np.uint64], out: NDArray[np.float64]) -> None:
     """OUT out (m, d): the rows of a table whose columns are runs of m float64 numbers at the addresses (d,)."""
     m, d = out.shape
+    flat = out.reshape(m * d)
+    wide = d - d % 4
     for start in range(0, m, _TILE_ROWS):
         height = min(_TILE_ROWS, m - start)
-        rows = out[start : start + height]
-        for j in range(d):
-            begin = addresses[j] + _WIDTH * np.uint64(start)
-            column = _array_at(_numbers_at(begin), height)
-            for i in range(height):
-                rows[i, j] = column[i]
+        tall = height - height % 4
+        skipped = _WIDTH * np.uint64(start)
+        for j in range(0, wide, 4):
+            v = _array_at(_numbers_at(addresses[j] + skipped), height)
+            w = _array_at(_numbers_at(addresses[j + 1] + skipped), height)
+            x = _array_at(_numbers_at(addresses[j + 2] + skipped), height)
+            y = _array_at(_numbers_at(addresses[j + 3] + skipped), height)
+            for i in range(0, tall, 4):
+                store_columns(flat, (start + i) * d + j, d, load(v, i), load(w, i), load(x, i), load(y, i))
+        for j in range(d):  # what is left: the last rows, and the last columns
+            column = _array_at(_numbers_at(addresses[j] + skipped), height)
+            for i in range(tall if j < wide else 0, height):
+                flat[(start + i) * d + j] = column[i]

@@ -23,7 +23,7 @@ class RowState(NamedTuple):
     labels: AnyArray  #: (m,) int32; -1: none yet
     upper: AnyArray  #: (m,) at least the distance to the own centre
     lower: AnyArray  #: (m,) at most the distance to any other centre
-    counts: AnyArray  #: (K,) weight of each cluster's rows here
+    counts: AnyArray  #: (K,) weight of each cluster's rows here; empty if nobody asks for it and the sums
     sums: AnyArray  #: (K, d) their weighted sum, less the origin
 
 
@@ -158,10 +158,10 @@ def _lowest(bits: AnyArray, r: int) -> Any:
 def relabel_row(
     X: AnyArray, i: int, k: Any, upper: float, lower: float, weight: AnyArray, origin: AnyArray, state: RowState
 ) -> None:
-    """Store a row's centre and bounds; if the centre is another one, move the row between the sums."""
+    """Store a row's centre and bounds; if the centre is another one, move the row between the sums, if any."""
     old = state.labels[i]
     state.upper[i], state.lower[i], state.labels[i] = upper, lower, k
-    if old == k:
+    if old == k or not state.counts.size:
         return
     w = weight[i] if weight.size else 1.0
     state.counts[k] += w

@@ -41,7 +41,7 @@ class Scratch(threading.local):
 class BoundedLloyd(Lloyd):
     """The same over dense rows in memory, with bounds that spare most distances.
 
-    Memory besides X: (d + 2) float32 and 20 bytes for a row, and a K × d array for a block.
+    Memory besides X: (d + 2) float32 and 28 bytes for a row, and a K × d array for a block.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class BoundedLloyd(Lloyd):
         K: int,
         n_jobs: int | None = None,
         spherical: bool = False,
+        adds: bool = True,
     ) -> None:
         super().__init__(origin, spherical)
         self.origin: AnyArray = origin
@@ -61,13 +62,17 @@ class BoundedLloyd(Lloyd):
         n, d = X.shape
         self.step = grid_rows(d)
         self.parts = [slice(start, min(start + self.step, n)) for start in range(0, n, self.step)]
-        self.panel = np.empty((n, d + 2), np.float32)
-        self.squares = np.empty(n)
         self.scatter = np.zeros(len(self.parts))
-        self.labels = np.empty(n, np.int32)
-        self.bounds = np.empty((2, n))
-        self.counts = np.zeros((len(self.parts), K))
-        self.sums = np.zeros((len(self.parts), K, d))
+        # One piece of memory: NumPy asks for large pages from 4 MB on, and those of a partition's labels are smaller.
+        memory = np.empty(n * (4 * (d + 2) + 28), np.uint8)
+        bounds, squares, panel, labels = np.split(memory, n * np.cumsum([16, 8, 4 * (d + 2)]))
+        self.bounds = bounds.view(np.float64).reshape(2, n)
+        self.squares = squares.view(np.float64)
+        self.panel = panel.view(np.float32).reshape(n, d + 2)
+        self.labels = labels.view(np.int32)
+        n_sums = K if adds else 0  # where others add up the rows, labels are enough
+        self.counts = np.zeros((len(self.parts), n_sums))
+        self.sums = np.zeros((len(self.parts), n_sums, d))
         self.scratch = Scratch()
         self._build_panel()
         self.passed: AnyArray | None = None  # the centres of the last pass, which the bounds are about
@@ -87,6 +92,16 @@ class BoundedLloyd(Lloyd):
 
     def expectation(self, part: Any, centres: AnyArray) -> tuple[tuple[Any, ...], float]:
         """Return weights and sums of the clusters of some rows, and −J."""
+        self.assign(part, centres)
+        number = part.start // self.step
+        shifted = centres - self.origin
+        counts = self.counts[number].copy()
+        sums = self.sums[number].copy()
+        inertia = self.scatter[number] - 2 * np.vdot(shifted, sums) + counts @ (shifted * shifted).sum(axis=1)
+        return (counts, sums), -float(inertia)
+
+    def assign(self, part: slice, centres: AnyArray) -> None:
+        """Give some rows their nearest centres."""
         number = part.start // self.step
         X = self.X[part]
         self.passed = centres
@@ -112,11 +127,6 @@ class BoundedLloyd(Lloyd):
                 margin = self.margin_of * (squares[some] + self.longest) + 2.0**-100
                 tile = tile_of(scores, names, margin, self.unit)
                 assign_rows(tile, some, which == 1, X, centres, weight, self.origin, state)
-        shifted = centres - self.origin
-        counts = state.counts.copy()
-        sums = state.sums.copy()
-        inertia = self.scatter[number] - 2 * np.vdot(shifted, sums) + counts @ (shifted * shifted).sum(axis=1)
-        return (counts, sums), -float(inertia)
 
     def maximisation(self, statistics: tuple[Any, ...], centres: AnyArray) -> AnyArray:
         """Return the means of the clusters, and prepare the next pass."""
@@ -129,7 +139,7 @@ class BoundedLloyd(Lloyd):
     def finish(self, centres: AnyArray) -> tuple[AnyArray, float]:
         """Return labels and inertia at these centres, measured."""
         self.move_to(centres)
-        map_reduce(self.parts, lambda part: self.expectation(part, centres) and None, nothing, n_jobs=self.n_jobs)
+        map_reduce(self.parts, lambda part: self.assign(part, centres), nothing, n_jobs=self.n_jobs)
         squares = self._squares(centres)
         return self.labels, float(squares @ self.weight if self.weight.size else squares.sum())
 

@@ -116,6 +116,8 @@ class GaussianMixture(InformationCriteria, MixtureBase):
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner = type(self).__name__
         K = self.n_components
+        if not table.in_memory:
+            table.blocks.expect_passes()
         check_enough_rows(owner, table.n_rows, max(2, K), "n_components" if K > 1 else "2 rows; n_components")
         if table.X is not None and not float(np.nanmax(np.abs(table.X), initial=0.0)) < 1e150:
             raise DataError(f"{owner}: X has numbers whose squares overflow. Divide the columns by their spread.")

@@ -263,7 +263,7 @@ class KMeans(CentreModel):
     """K clusters around their means: min over c of Σᵢ wᵢ minₖ ‖xᵢ − cₖ‖².
 
     Labels are those of plain Lloyd iterations in float64, whatever the data and the number of threads; bounds spare
-    most of the distances. Memory besides X: (d + 2) float32 and 20 bytes for each row. Files and Dask are read once an
+    most of the distances. Memory besides X: (d + 2) float32 and 28 bytes for each row. Files and Dask are read once an
     iteration.
 
     Examples
@@ -320,6 +320,8 @@ class KMeans(CentreModel):
         K = self.n_clusters
         if table.in_memory:  # otherwise the first pass, that of `_space`, counts the rows
             check_enough_rows(owner, table.n_rows, K)
+        else:
+            table.blocks.expect_passes()
         if self.algorithm == "elkan" and K == 1:
             warnings.warn(
                 f"{owner}: algorithm='elkan' doesn't make sense for a single cluster.", RuntimeWarning, stacklevel=2

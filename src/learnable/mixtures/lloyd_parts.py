@@ -80,7 +80,7 @@ class _Held:
     """What is known of the rows of a partition."""
 
     def __init__(self, block: Block, origin: AnyArray, K: int, centres: AnyArray) -> None:
-        self.bounded = BoundedLloyd(block.X, block.weight, origin, K, n_jobs=1)
+        self.bounded = BoundedLloyd(block.X, block.weight, origin, K, n_jobs=1, adds=False)
         self.bounded.restart(centres)
         self.labels = np.full(block.X.shape[0], -1, np.int32)  # those that the sums are about
         self.limbs: Limbs = np.zeros((K, 2, block.X.shape[1] + 1), np.int64)
@@ -154,7 +154,7 @@ class PartLloyd:
         if bounded.passed is not None:
             bounded.move_to(centres)
         for part in bounded.parts:
-            bounded.expectation(part, centres)
+            bounded.assign(part, centres)
         move_rows(
             bounded.X, held.labels, bounded.labels, bounded.weight, self.origin, self.scale, self.of_weight, held.limbs
         )

@@ -119,6 +119,8 @@ class MiniBatchKMeans(CentreModel):
     def _fit(self, table: Table, run: Any) -> Certificate:
         owner = type(self).__name__
         K = self.n_clusters
+        if not table.in_memory:
+            table.blocks.expect_passes()
         check_enough_rows(owner, table.n_rows, K)
         space = space_of(table.X, table.blocks, table.weight, self.n_jobs, owner)
         X, weight = (space.X, space.weight) if space.X is not None else sample_rows(space.blocks, table.n_rows)

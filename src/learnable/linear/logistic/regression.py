@@ -164,6 +164,8 @@ class LogisticRegression(ScoreProbabilities, LikelihoodModel, LinearClassifierMo
     def _fit(self, table: Table, run: Run) -> Certificate:
         self.classes_ = np.asarray(table.classes)
         stated = stated_penalty(self)
+        if not table.in_memory:
+            table.blocks.expect_passes()
         blocks = weighted_blocks(table, class_weights(table, self.class_weight, type(self).__name__))
         # Without weights the sums of the fit tell whether there may be enormous numbers: no pass over all rows more.
         if table.in_memory and (np.isinf(stated.C) or blocks.parts[0].weight is not None):
