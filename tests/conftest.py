@@ -13,9 +13,10 @@ from hypothesis import settings
 from learnable.core.threads import _controller, thread_budget
 
 # The same cases in every run, so that a red build is the change's own doing; `make test-full` draws new ones, and more.
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=30)
+PROFILE = os.environ.get("LEARNABLE_HYPOTHESIS", "fixed")
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=10)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
-settings.load_profile(os.environ.get("LEARNABLE_HYPOTHESIS", "fixed"))
+settings.load_profile(PROFILE)
 
 ROOT = Path(__file__).resolve().parents[1]
 gc.disable()  # until the tests are collected
@@ -40,6 +41,9 @@ def pytest_collection_modifyitems(items):
     A hash of the name chooses, so that no value of a parameter is left out for its place in a list; the first case of
     a test is always kept.
     """
+    if PROFILE == "fixed":
+        for test in {getattr(item, "obj", None) for item in items}:
+            fewer_examples(test)
     seen = set()
     for item in items:
         sampled = item.get_closest_marker("sampled")
@@ -49,6 +53,13 @@ def pytest_collection_modifyitems(items):
         if test in seen and zlib.crc32(item.name.encode()) % sampled.args[0]:
             item.add_marker(pytest.mark.long)
         seen.add(test)
+
+
+def fewer_examples(test):
+    """Let a test whose number of Hypothesis's cases is its own try a third of them, at least ten."""
+    own = getattr(test, "_hypothesis_internal_use_settings", None)
+    if own is not None and own.max_examples > 10:
+        test._hypothesis_internal_use_settings = settings(own, max_examples=max(10, own.max_examples // 3))
 
 
 def pytest_collection_finish():
