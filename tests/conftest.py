@@ -19,7 +19,7 @@ settings.register_profile("fixed", derandomize=True, deadline=None, max_examples
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile(PROFILE)
 
-MANY = 12  #: from so many cases on, `make test` runs
+MANY = 8  #: from so many cases on, `make test` runs
 SHARE = 3  #: one in so many of them, where no mark says otherwise
 ROOT = Path(__file__).resolve().parents[1]
 gc.disable()  # until the tests are collected

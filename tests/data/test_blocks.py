@@ -78,7 +78,7 @@ def test_the_grid_has_several_blocks(whole):
     assert len(Blocks([whole])) == 3
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("cuts", [[], SEVEN, range(1, N_ROWS)], ids=["one", "seven", "rows"])
 @pytest.mark.parametrize("storage", ["C", "F", "float32", "strided", "big-endian", "read-only"])
