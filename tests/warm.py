@@ -18,7 +18,7 @@ from learnable.evaluation.comparison import cases
 GROUPS = (
     ("ensembles.gradient.hist",),
     ("trees", "ensembles"),
-    ("linear", "risk"),
+    ("linear",),
     ("manifold", "sequences", "topics"),
     ("neural",),
     ("mixtures",),
