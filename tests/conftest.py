@@ -15,7 +15,8 @@ from learnable.core.threads import _controller, thread_budget
 
 # The same cases in every run, so that a red build is the change's own doing; `make test-full` draws new ones, and more.
 PROFILE = os.environ.get("LEARNABLE_HYPOTHESIS", "fixed")
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=10)
+IS_BRIEF = os.environ.get("LEARNABLE_CASES", "few") == "few"  # `make test-machines` asks for more than `make test`
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=10 if IS_BRIEF else 30)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
 settings.load_profile(PROFILE)
 
@@ -45,7 +46,7 @@ def pytest_collection_modifyitems(items):
     a test is always kept. Tests of many cases that are to be whole are marked `sampled(1)`: those that say something
     of every model or public name, and those of hostile files.
     """
-    if PROFILE == "fixed":
+    if PROFILE == "fixed" and IS_BRIEF:
         for test in {getattr(item, "obj", None) for item in items}:
             fewer_examples(test)
     tests = defaultdict(list)
@@ -55,6 +56,8 @@ def pytest_collection_modifyitems(items):
     for first, *others in tests.values():
         mark = first.get_closest_marker("sampled")
         share = mark.args[0] if mark else SHARE if len(others) + 1 >= MANY else 1
+        if not IS_BRIEF:
+            share = max(1, share // 2)
         for item in others:
             if zlib.crc32(item.name.encode()) % share:
                 item.add_marker(pytest.mark.long)

@@ -14,11 +14,12 @@ from unittest import SkipTest
 
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from tests.conftest import IS_BRIEF
 
 from learnable.core.registry import REGISTRY, registered_class
 
 WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-SHARE = 3
+SHARE = 3 if IS_BRIEF else 1
 #: The classes of all models whose contract is checked, filled when the tests are collected.
 CHECKED: set[type] = set()
 
