@@ -186,6 +186,10 @@ def _brief(model: Any) -> Any:
         changed["random_state"] = 0
     if "n_draws" in settings:  # sampled models
         changed |= {"n_draws": 4, "n_warmup": 1}
+    if isinstance(settings.get("n_estimators"), int):
+        changed["n_estimators"] = min(10, settings["n_estimators"])
+    if "max_leaf_nodes" in settings and "max_iter" in settings:  # boosting by histograms
+        changed["max_iter"] = 10
     if "learning_rate_init" in settings:  # networks
         changed["max_iter"] = 20
     if "n_restarts_optimizer" in settings or "metric_mds" in settings:  # steps on all pairs of rows
