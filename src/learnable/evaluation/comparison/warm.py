@@ -191,7 +191,7 @@ def _brief(model: Any) -> Any:
     if "max_leaf_nodes" in settings and "max_iter" in settings:  # boosting by histograms
         changed["max_iter"] = 10
     if "learning_rate_init" in settings:  # networks
-        changed["max_iter"] = 20
+        changed["max_iter"] = 3
     if "n_restarts_optimizer" in settings or "metric_mds" in settings:  # steps on all pairs of rows
         changed["max_iter"] = 3
     if settings.get("method") == "barnes_hut":  # t-SNE: few rows would not need its grid
