@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # come last and leave one worker alone.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo check test test-full test-machines departures lint kernels kernels-trees kernels-others docs docs-check notebook bench wheel clean
+.PHONY: demo check test test-full test-machines departures lint kernels docs docs-check notebook bench wheel clean
 
 demo: $(VENV)/.installed-cli
 	$(BIN)/learnable compare
@@ -23,7 +23,7 @@ check: $(VENV)/.installed-test
 
 # Types are checked while the kernels compile, in two processes; it would else be done by every process of the tests.
 test: $(VENV)/.installed-test
-	$(MAKE) -j3 lint kernels
+	$(MAKE) -j2 lint kernels
 	$(BIN)/python -m pytest $(WORKERS) -m "not long" -q --durations=15
 
 # Everything, the whole of other packages' tests on our classes too; then again as other machines would run it.
@@ -45,10 +45,8 @@ lint: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-kernels: kernels-trees kernels-others
-
-kernels-trees kernels-others: kernels-%: $(VENV)/.installed-test
-	$(BIN)/python -m tests.warm $*
+kernels: $(VENV)/.installed-test
+	$(BIN)/python -m tests.warm
 
 # Kernels for the common levels of processors, compiled and checked; then the wheel that carries them.
 wheel: $(VENV)/.installed-cli $(VENV)/.installed-dask

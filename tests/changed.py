@@ -1,9 +1,10 @@
 """Run the tests of what changed: `python -m tests.changed [--since REVISION] [--list]`.
 
 Changed files are those that differ from a revision (default: `origin/main`, or `main`, or the last commit) and those
-that git does not know yet. A test file is run when it changed, or when it imports a changed module by its name; a
-module that no test names is stood for by the modules that import it. Tests of the whole package (its contract, its
-documentation) are left to `make test`.
+that git does not know yet. A test file is run when it changed, when it imports a changed module by its name, when it
+is named after the module (`tests/trees/test_id3*.py` after `trees/id3.py`), or when it lies in the folder of the
+module's package and imports a public name that the module defines. A module that has no such test is stood for by the
+modules that import it. Tests of the whole package (its contract, its documentation) are left to `make test`.
 """
 
 from __future__ import annotations
@@ -39,14 +40,42 @@ def files_to_run(changed: list[Path]) -> list[Path]:
     waiting = [path for path in changed if path in imports]
     seen = set(waiting)
     while waiting:
-        module = module_name(waiting.pop())
-        named = {path for path, modules in tests.items() if module in modules}
+        source = waiting.pop()
+        module = module_name(source)
+        named = {path for path, modules in tests.items() if module in modules} | tests_beside(source, tests)
         wanted |= named
         if not named:
             users = {path for path, modules in imports.items() if module in modules} - seen
             waiting += users
             seen |= users
     return sorted(wanted)
+
+
+def tests_beside(source: Path, tests: dict[Path, set[str]]) -> set[Path]:
+    """Return the tests that are named after a source file, and those of its package that import its public names."""
+    module = module_name(source)
+    parts = source.relative_to(SOURCE / "learnable").parts
+    folder = ROOT / "tests" / parts[0]
+    public = {name for name, home in public_names().items() if home == module}
+    return {path for path, modules in tests.items() if path.is_relative_to(folder) and modules & public} | set(
+        (ROOT / "tests").joinpath(*parts[:-1]).glob(f"test_{source.stem}*.py")
+    )
+
+
+@cache
+def public_names() -> dict[str, str]:
+    """Return the module that defines each name of the stubs of packages, by the dotted name."""
+    homes: dict[str, str] = {}
+    for stub in SOURCE.rglob("__init__.pyi"):
+        package = module_name(stub)
+        for dots, module, names in import_statements(stub):
+            if dots == 1 and module:
+                homes |= {f"{package}.{name}": f"{package}.{module}.{name}" for name in names}
+    for name, home in homes.items():
+        while home in homes:
+            home = homes[home]
+        homes[name] = home
+    return {name: home.rpartition(".")[0] for name, home in homes.items()}
 
 
 @cache

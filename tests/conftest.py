@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import zlib
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,14 @@ from hypothesis import settings
 from learnable.core.threads import _controller, thread_budget
 
 # The same cases in every run, so that a red build is the change's own doing; `make test-full` draws new ones, and more.
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=30)
+PROFILE = os.environ.get("LEARNABLE_HYPOTHESIS", "fixed")
+IS_BRIEF = os.environ.get("LEARNABLE_CASES", "few") == "few"  # `make test-machines` asks for more than `make test`
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=10 if IS_BRIEF else 30)
 settings.register_profile("explore", deadline=None, print_blob=True, max_examples=200)
-settings.load_profile(os.environ.get("LEARNABLE_HYPOTHESIS", "fixed"))
+settings.load_profile(PROFILE)
 
+MANY = 8  #: from so many cases on, `make test` runs
+SHARE = 3  #: one in so many of them, where no mark says otherwise
 ROOT = Path(__file__).resolve().parents[1]
 gc.disable()  # until the tests are collected
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background jobs; tests of Ctrl-C would wait forever
@@ -35,20 +40,34 @@ def pytest_collect_file():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark all but about one in n of the cases of a test that is marked `sampled(n)` as long.
+    """Mark all but about one in n of the cases of a test as long: `sampled(n)` says n, or their number does.
 
     A hash of the name chooses, so that no value of a parameter is left out for its place in a list; the first case of
-    a test is always kept.
+    a test is always kept. Tests of many cases that are to be whole are marked `sampled(1)`: those that say something
+    of every model or public name, and those of hostile files.
     """
-    seen = set()
+    if PROFILE == "fixed" and IS_BRIEF:
+        for test in {getattr(item, "obj", None) for item in items}:
+            fewer_examples(test)
+    tests = defaultdict(list)
     for item in items:
-        sampled = item.get_closest_marker("sampled")
-        if sampled is None:
-            continue
-        test = item.nodeid.partition("[")[0]
-        if test in seen and zlib.crc32(item.name.encode()) % sampled.args[0]:
-            item.add_marker(pytest.mark.long)
-        seen.add(test)
+        if not item.get_closest_marker("long"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for first, *others in tests.values():
+        mark = first.get_closest_marker("sampled")
+        share = mark.args[0] if mark else SHARE if len(others) + 1 >= MANY else 1
+        if not IS_BRIEF:
+            share = max(1, share // 2)
+        for item in others:
+            if zlib.crc32(item.name.encode()) % share:
+                item.add_marker(pytest.mark.long)
+
+
+def fewer_examples(test):
+    """Let a test whose number of Hypothesis's cases is its own try a third of them, at least ten."""
+    own = getattr(test, "_hypothesis_internal_use_settings", None)
+    if own is not None and own.max_examples > 10:
+        test._hypothesis_internal_use_settings = settings(own, max_examples=max(10, own.max_examples // 3))
 
 
 def pytest_collection_finish():

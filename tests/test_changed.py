@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.changed import ROOT, files_to_run, imported_modules, module_name
+from tests.changed import ROOT, files_to_run, imported_modules, module_name, public_names
 
 
 def test_a_changed_test_is_run_and_a_module_is_tested_by_what_names_it():
@@ -11,6 +11,14 @@ def test_a_changed_test_is_run_and_a_module_is_tested_by_what_names_it():
     found = files_to_run([ROOT / "src/learnable/core/estimator.py"])
     assert ROOT / "tests/core/test_estimator_certificate.py" in found
     assert files_to_run([ROOT / "README.md"]) == []
+    found = files_to_run([ROOT / "src/learnable/generative/gaussian_nb.py"])
+    assert found == [ROOT / "tests/generative/test_classifier.py", ROOT / "tests/generative/test_gaussian_nb.py"]
+
+
+def test_public_names_are_traced_to_the_module_that_defines_them():
+    homes = public_names()
+    assert homes["learnable.GaussianNB"] == "learnable.generative.gaussian_nb"
+    assert homes["learnable.generative.GaussianNB"] == "learnable.generative.gaussian_nb"
 
 
 def test_relative_imports_are_resolved(tmp_path):

@@ -13,6 +13,9 @@ from benchmarks import ROWS as BENCHMARKS
 
 from learnable.core.registry import estimator_names
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 ROOT = Path(__file__).parents[1]
 HEADER = ["id", "what", "status", "public names", "still to come", "tests", "examples", "benchmarks"]
 STATUSES = {"done", "part", "planned"}

@@ -40,7 +40,7 @@ def write_without(model, member, path):
     path.write_bytes(header + b"".join(bytes(model_file._bytes_of(arrays[name])) for name in order))
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", estimator_names())
 def test_a_file_without_a_member_is_refused_or_needs_none(name, tmp_path):
     model, X, y = fitted(name)
@@ -88,7 +88,7 @@ def damaged(value):
         yield [None] * len(value)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", estimator_names())
 def test_a_damaged_member_is_refused_in_words_or_accepted(name):
     model = fitted(name)[0]
@@ -114,7 +114,7 @@ def missing_in(model):
     return None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", estimator_names())
 def test_every_fit_sets_what_the_table_names(name):
     X, y = small_table(name)

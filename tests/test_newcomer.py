@@ -9,6 +9,9 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.base import clone
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 PAGE = Path(__file__).parents[1] / "docs" / "adding_a_model.md"
 
 

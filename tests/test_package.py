@@ -15,6 +15,9 @@ import pytest
 
 import learnable
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "learnable"
 TESTS = ROOT / "tests"

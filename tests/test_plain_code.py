@@ -9,6 +9,9 @@ from tools.tuning import constants_of
 
 import learnable
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 SOURCE = Path(learnable.__file__).parent
 PLAIN = (
     "cli", "core", "data", "ensembles/adaboost", "ensembles/explain", "ensembles/majority", "evaluation", "generative",

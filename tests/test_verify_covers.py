@@ -76,7 +76,7 @@ def not_covered(name):
     return missed
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", CHECKED)
 def test_a_change_of_anything_that_a_method_reads_is_refused(name):
     missed = not_covered(name)

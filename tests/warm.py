@@ -1,52 +1,64 @@
-"""Compile the kernels of half of the models, as `learnable warmup` does of all: two processes share the work.
+"""Compile the kernels of all models, as `learnable warmup` does: two processes share the work, a group at a time.
 
-`python -m tests.warm trees` takes trees, what is made of them, and packages whose kernels no other model needs;
-`python -m tests.warm others` takes the rest, boosting by histograms among it. Each takes about half of the time.
+The models of a group share kernels, and groups have few in common, so that next to nothing is compiled twice. A
+process takes the next group as soon as it is free; long groups come first, and last what uses the kernels of others.
 """
 
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from learnable.core.registry import REGISTRY, estimator_names
-from learnable.evaluation.comparison.cases import warm_cases
+from learnable.core.threads import _controller, thread_budget
+from learnable.evaluation.comparison import cases
 
-TREES = {
-    "DecisionTreeClassifier",
-    "DecisionTreeRegressor",
-    "ID3Classifier",
-    "RandomForestClassifier",
-    "RandomForestRegressor",
-    "ExtraTreesClassifier",
-    "ExtraTreesRegressor",
-    "AdaBoostClassifier",
-    "AdaBoostRegressor",
-    "BoostByMajority",
-    "ForwardStagewiseAdditive",
-    "GradientBoostingClassifier",
-    "GradientBoostingRegressor",
-}
-#: Packages whose kernels no model of the other half needs.
-APART = tuple(f"learnable.{package}." for package in ("manifold", "neural", "sequences", "topics"))
+#: Where the models of a group lie; a model belongs to the first group that has it.
+GROUPS = (
+    ("ensembles.gradient.hist",),
+    ("trees", "ensembles"),
+    ("linear",),
+    ("manifold", "sequences", "topics"),
+    ("neural",),
+    ("mixtures",),
+    ("kernel", "neighbors", "generative"),
+)
+#: What is no model, and the models that are built of others.
+DECISIONS, REST = len(GROUPS), len(GROUPS) + 1
 
 
-def is_with_trees(name: str) -> bool:
-    """Tell whether a model belongs to the half of the trees."""
-    return name in TREES or REGISTRY[name].path.startswith(APART)
+def group_of(name: str) -> int:
+    """Return the number of the group of a model."""
+    path = REGISTRY[name].path.removeprefix("learnable.")
+    return next((number for number, folders in enumerate(GROUPS) if path.startswith(folders)), REST)
 
 
-def main(half: str) -> int:
-    """Fit the models to a few rows; return how many could not be fitted."""
-    names = estimator_names()
-    assert half in ("trees", "others") and set(names) >= TREES
-    chosen = [name for name in names if is_with_trees(name) == (half == "trees")]
-    failed = 0
-    for warmed in warm_cases(chosen, others=half == "others", documented=False):  # examples are tests themselves
-        if warmed.failure is not None:
-            print(f"{warmed.name}: {warmed.failure}", file=sys.stderr)
-            failed += 1
-    return failed
+def warm(group: int) -> list[str]:
+    """Run the small cases of a group; return what could not be fitted."""
+    thread_budget()  # is counted before BLAS's threads are limited: those of two processes would wait for each other
+    _controller().limit(limits=1)
+    names = [name for name in estimator_names() if group_of(name) == group]
+    failures = [
+        f"{warmed.name}: {warmed.failure}"
+        for warmed in cases.warm_cases(names, others=False, documented=False)  # examples are tests themselves
+        if warmed.failure is not None
+    ]
+    others = {DECISIONS: (cases.small_decisions, cases.small_posteriors)}
+    others[REST] = tuple(case for case in cases.OTHERS if case not in others[DECISIONS])
+    for case in others.get(group, ()):
+        for _ in case():
+            pass
+    return failures
+
+
+def main() -> int:
+    """Run all groups; return how many models could not be fitted."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        failures = [failure for found in processes.map(warm, range(REST + 1)) for failure in found]
+    print("\n".join(failures), file=sys.stderr, end="\n" if failures else "")
+    return len(failures)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

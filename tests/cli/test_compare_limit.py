@@ -55,7 +55,7 @@ with hard_limit(Clock(0.2), ending):
 
 
 @pytest.mark.parametrize("when", ["before", "showing"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_what_was_found_is_shown_once_although_the_limit_is_over_before_the_report_is_written(when):
     done = subprocess.run([sys.executable, "-c", LATE, when], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0 and done.stderr == ""

@@ -26,7 +26,7 @@ def test_json_is_all_that_is_printed(learnable):
     assert 0.5 < record["train_score"] <= 1.0
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("method", ["split", "jackknife+", "none"])
 def test_intervals_can_be_chosen(learnable, method):
     code, _, _ = learnable("fit", "numbers.csv", "-t", "y", "-m", "Ridge", "--intervals", method)

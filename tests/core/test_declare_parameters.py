@@ -23,6 +23,9 @@ from learnable.core.declare import (
     optional,
 )
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 finite = st.floats(-1e6, 1e6)
 
 

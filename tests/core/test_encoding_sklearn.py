@@ -57,7 +57,7 @@ def refusal(document, arrays, path):
     return message
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_a_workflow_predicts_the_same_after_a_round_trip(name, fitted, path):
     model, X, y = fitted(name)
@@ -77,7 +77,7 @@ def test_a_workflow_predicts_the_same_after_a_round_trip(name, fitted, path):
     assert again.read_bytes() == path.read_bytes()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_an_unfitted_workflow_comes_back_and_fits_alike(name, fitted, path):
     model, X, y = fitted(name)
@@ -317,7 +317,7 @@ FUZZED = ["dense one-hot", "rare words", "ordinal", "target encoder", "bins", "s
 FUZZED += ["power", "quantiles", "selection", "components", "most frequent", "stacking"]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", FUZZED)
 def test_damaged_arrays_and_numbers_never_crash(name, fitted, path: Path):
     model, X, _ = fitted(name)

@@ -79,6 +79,7 @@ def test_a_second_process_loads_what_the_first_compiled(compiled):
     assert run(compiled) == "9.0 {'cached': 1}"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("old", "new", "value"),
     [
@@ -94,6 +95,7 @@ def test_a_change_in_another_module_is_seen(compiled, old, new, value):
     assert found == (f"{value} {{'cached': 1}}" if same_meaning else f"{value} {{'compiled': 1}}")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "environment",
     [{"NUMBA_BOUNDSCHECK": "1"}, {"NUMBA_OPT": "1"}, {"NUMBA_CPU_NAME": "x86-64-v2", "NUMBA_CPU_FEATURES": ""}],
@@ -203,6 +205,7 @@ class TestShippedKernels:
     def test_another_source_is_compiled(self, tmp_path, shipped):
         assert run(tmp_path, SHIPPED, PARTS.replace("2.0", "3.0")) == "12.0 {'compiled': 1}"
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize(
         ("old", "new", "value"),
         [("STEPS = (1, 2)", "STEPS = (1, 4)", "11.0"), ("RATE * x +", "RATE * x -", "5.0")],
@@ -210,6 +213,7 @@ class TestShippedKernels:
     def test_a_changed_constant_or_body_in_another_module_is_compiled(self, tmp_path, shipped, old, new, value):
         assert run(tmp_path, SHIPPED, PARTS.replace(old, new)) == f"{value} {{'compiled': 1}}"
 
+    @pytest.mark.sampled(3)
     @pytest.mark.parametrize("library", ["numba", "llvmlite"])
     def test_what_was_built_with_another_version_is_compiled(self, tmp_path, shipped, library):
         main = SHIPPED.replace("import parts\n", f"kernel_cache.{library}.__version__ = '0.1'\nimport parts\n", 1)

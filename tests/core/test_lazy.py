@@ -7,6 +7,8 @@ import pytest
 
 import learnable
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
 
 def packages():
     yield learnable

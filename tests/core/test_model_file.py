@@ -26,7 +26,7 @@ from learnable.core import Certificate, ModelFileError, load, model_file, save
 from learnable.core._encoding import DTYPES, MAX_DEPTH
 from learnable.core.registry import estimator_names
 
-pytestmark = pytest.mark.usefixtures("toys")
+pytestmark = [pytest.mark.usefixtures("toys"), pytest.mark.sampled(1)]
 
 
 def assert_same(a, b):

@@ -18,7 +18,7 @@ from tests.core.boxes import rich_box
 from learnable.core import ModelFileError, load, model_file, save
 from learnable.core._encoding import DTYPES, MAX_DEPTH
 
-pytestmark = pytest.mark.usefixtures("toys")
+pytestmark = [pytest.mark.usefixtures("toys"), pytest.mark.sampled(1)]
 
 
 def refused(content, path):

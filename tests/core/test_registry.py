@@ -13,6 +13,8 @@ from learnable.core.registry import (
     resolve,
 )
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_entry_leads_to_its_class_and_its_checker(name):

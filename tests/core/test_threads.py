@@ -257,7 +257,7 @@ def test_the_watcher_sees_tasks_done_and_its_errors_are_raised():
 
 
 def test_threads_of_a_team_start_late_and_end_with_it():
-    gate = threading.Barrier(3, timeout=10)
+    gate = threading.Barrier(3, timeout=120)
     team = threads.TaskTeam(3)
     assert team.run(lambda number: threading.current_thread(), 1) == [threading.current_thread()]
     seen = team.run(lambda number: (gate.wait(), threading.current_thread())[1], 3)

@@ -13,7 +13,7 @@ from learnable.core.threads import BarrierTeam
 
 @pytest.mark.threaded
 def test_every_thread_runs_at_the_same_time():
-    gate = threading.Barrier(3, timeout=10)
+    gate = threading.Barrier(3, timeout=120)
     with BarrierTeam(3) as crew:
         assert crew.n_threads == 3
         crew.run(lambda t, meeting, stop: gate.wait())

@@ -437,7 +437,7 @@ def short_patience(monkeypatch):
     monkeypatch.setattr(dask_blocks, "_POLL", 0.1)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("how", ["all workers leave", "the cluster closes", "the client closes"])
 def test_a_cluster_that_goes_away_is_told_and_nothing_hangs(how, tmp_path, short_patience):
     frame, table = slow_table(tmp_path, 0.5, npartitions=8)

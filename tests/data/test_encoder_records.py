@@ -9,6 +9,9 @@ from tests.data.messy import messy_frame
 from learnable.core import ModelFileError
 from learnable.data import TableEncoder
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 FRAME, TARGET = messy_frame()
 FITTED = TableEncoder().fit(FRAME, TARGET)
 PLACE = {record["name"]: j for j, record in enumerate(FITTED.columns_)}

@@ -31,6 +31,8 @@ from learnable.core import DataError
 from learnable.core.errors import DataTypeError
 from learnable.data import read_features
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
 
 def spoilt(value, row=3, column=1, dtype=np.float64, order="C", n_rows=5):
     X = np.array(np.resize(VALUES, (n_rows, 3)), dtype=dtype, order=order)

@@ -200,7 +200,7 @@ def wrong(frame, row, column, value):
     return frame
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rows", [16, 2000])
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("fmt", ["parquet", "csv"])

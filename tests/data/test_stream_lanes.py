@@ -26,7 +26,7 @@ def lanes_of(blocks, number):
     return blocks
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.threaded
 @pytest.mark.parametrize("number", [2, 3, 50])
 @pytest.mark.parametrize("rows, rows_at_once", [(256, 170), (64, 64), (5000, 999)])

@@ -65,7 +65,7 @@ def fit(name, n_trees=2):
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", HONEST)
 def test_every_honest_forest_is_verified(name):
     model, *data = fit(name)

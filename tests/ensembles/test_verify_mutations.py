@@ -112,7 +112,7 @@ def is_read(name, path):
     return True
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_change_of_a_fitted_array_is_refused(name):
     model, y = MODELS[name]

@@ -27,7 +27,7 @@ from learnable.meta import TableModel
 METHODS = ("sigmoid", "isotonic", "temperature")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("ensemble", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("k", [2, 4])

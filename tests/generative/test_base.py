@@ -36,7 +36,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("model", "kind"), MODELS, ids=lambda case: str(case)[:45])
 def test_files_and_dask_give_the_fit_of_memory(model, kind, tmp_path):
     dd = pytest.importorskip("dask.dataframe")

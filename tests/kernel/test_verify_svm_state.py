@@ -110,7 +110,7 @@ def same(a, b):
     return np.array_equal(a, b)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_every_stored_array_is_covered(name):

@@ -121,7 +121,7 @@ LAYOUTS = {  # format, files, rows a run within a file, rows a block, weights
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.threaded
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", MODELS)
@@ -135,7 +135,7 @@ def test_files_give_the_fit_of_memory(name, layout, grid, tmp_path):
     assert_same_fit(clone(model).fit(source, "target", weight), in_memory(name, weight))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("partitions, weight", [(1, None), (5, "w")])
 @pytest.mark.parametrize("name", MODELS)
 def test_dask_gives_the_fit_of_memory(name, partitions, weight):
@@ -193,7 +193,7 @@ def test_the_number_of_threads_changes_no_bit(name, grid, tmp_path):
     assert one.certificate_.value == two.certificate_.value
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fit", ["files", "dask"])
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_rough_solutions_on_fewer_rows_are_those_of_memory(fit, weight, monkeypatch, tmp_path):
@@ -279,7 +279,7 @@ HARD_CASES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("where", ["files", "dask"])
 @pytest.mark.parametrize("model, kind", HARD_CASES)
 def test_hard_tables_give_the_fit_of_memory(model, kind, where, grid, tmp_path):
@@ -299,7 +299,7 @@ def test_hard_tables_give_the_fit_of_memory(model, kind, where, grid, tmp_path):
     )
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("where", ["files", "dask"])
 @pytest.mark.parametrize("kind", ["a constant column", "a large mean", "a large mean later on", "other units"])
 def test_hard_tables_give_the_classifier_of_memory(kind, where, grid, tmp_path):
@@ -318,7 +318,7 @@ def test_a_constant_target(tmp_path):
         assert not found.coef_.any() and found.intercept_ == 2.5 and found.certificate_.holds
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("where", ["files", "dask"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_separable_classes_have_no_likelihood_to_maximise(where, n_classes, grid, tmp_path):

@@ -155,7 +155,7 @@ def changed(model):
     yield forged(model, "certificate_", replace(model.certificate_, value=tenth + 1e-9))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_gap
 @weighted
 @pytest.mark.parametrize("stop", [{}, {"tol": 1e-2}, {"max_iter": 1}], ids=["converged", "loose", "cut short"])
@@ -170,7 +170,7 @@ def test_the_recorded_gap_is_the_oracles(case, weights, stop):
         assert one.dual <= one.primal * (1 + 1e-15)  # weak duality, from definitions that share no term
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_gap
 @weighted
 def test_the_optimum_of_a_general_solver_lies_within_the_bound(case, weights):
@@ -186,7 +186,7 @@ def test_the_optimum_of_a_general_solver_lies_within_the_bound(case, weights):
         assert optimum - one.primal <= 1e-10 * one.size  # the general solver has really come to the end
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @every_gap
 @weighted
 def test_verify_holds_and_catches_every_change(case, weights):

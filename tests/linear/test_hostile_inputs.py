@@ -571,7 +571,7 @@ def test_there_are_over_a_thousand_different_cases():
     assert len({describe(plan) for plan in PLANS}) > 1000
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.threaded
 @pytest.mark.parametrize("number", range(len(PLANS)), ids=[describe(plan) for plan in PLANS])
 def test_a_hostile_input_ends_in_a_clear_error_or_an_honest_fit(number):

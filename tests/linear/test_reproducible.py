@@ -74,7 +74,7 @@ def assert_same_bits(a, b):
             assert one == other
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("table", ["dense", "float32", "sparse"])
 def test_the_number_of_threads_changes_no_bit(name, table):
@@ -100,7 +100,7 @@ def test_the_memory_order_changes_no_bit(name):
     assert_same_bits(alone(name), bits(clone(model).fit(wide[:, ::2], y)))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("shape", [(3000, 300), (300, 3000), (20_000, 200)], ids=str)
 def test_the_number_of_threads_changes_no_bit_of_other_shapes(shape):
     rng = np.random.default_rng(2)
@@ -129,7 +129,7 @@ def cut(table, y, weight, n_parts):
     )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("table", ["dense", "float32", "sparse", "fortran"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_number_of_parts_changes_no_bit_of_least_squares(table, weighted):
@@ -147,7 +147,7 @@ def test_the_number_of_parts_changes_no_bit_of_least_squares(table, weighted):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("table", ["dense", "float32", "sparse"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("solver", ["auto", "lbfgs", "newton-cg"])

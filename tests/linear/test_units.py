@@ -31,7 +31,7 @@ COLUMNS = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("columns", COLUMNS)
@@ -118,7 +118,7 @@ def assert_claims_are_found(name, what, scales):
             assert verdict or not twin.certificate_.holds, f"{scale:g}: {verdict}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::RuntimeWarning")
 @pytest.mark.parametrize("what", ["X", "y", "weights"])
 @pytest.mark.parametrize("name", ALL_MODELS)
@@ -128,7 +128,7 @@ def test_what_a_fit_claims_is_what_is_found_at_any_scale(name, what):
     assert_claims_are_found(name, what, SCALES)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("shape", [(60, 4), (40, 60)])
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -76,7 +76,7 @@ def fitted(name, weight=None, X=X):
 # ---- what must be accepted ----
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @every_model
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_model_and_option_is_verified(name, weighted):
@@ -87,7 +87,7 @@ def test_every_model_and_option_is_verified(name, weighted):
     assert verdict.value <= model.certificate_.tolerance
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_model
 @pytest.mark.parametrize("storage", [sp.csr_array, np.float32, "fortran"], ids=["sparse", "float32", "fortran"])
 def test_every_storage_is_verified(name, storage):
@@ -117,7 +117,7 @@ def test_a_saved_and_loaded_model_is_verified(name, tmp_path):
     assert verify(again, X, y, WEIGHT)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
 @pytest.mark.parametrize("name", ["least squares", "ridge", "ridge cv", "logistic", "softmax"])
 def test_frames_are_verified_with_targets_and_weights_by_name(frame, name):
@@ -260,7 +260,7 @@ def test_a_changed_intercept_is_caught(name):
         assert not verify(forged, X, y), f"intercept {target}"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_model
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_coefficients_that_are_not_numbers_are_caught(name, value):
@@ -370,7 +370,7 @@ def test_a_chosen_penalty_changed_after_the_fit_is_caught():
     assert not verify(model, X, y)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_model
 @pytest.mark.parametrize("factor", [0.1, 0.5, 2.0, 100.0])
 def test_a_replaced_certificate_value_is_caught(name, factor):

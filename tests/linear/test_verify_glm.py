@@ -32,7 +32,7 @@ def fitted(power=1, link="log", alpha=0.01, intercept=True, **more):
     return model, X, y, weight
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("power", "link", "alpha", "intercept"), OPTIONS)
 def test_every_option_is_verified_and_every_forgery_caught(power, link, alpha, intercept):
     model, X, y, weight = fitted(power, link, alpha, intercept)

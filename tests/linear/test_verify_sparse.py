@@ -83,7 +83,7 @@ def tampered(model, factor):
         yield other
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
 @pytest.mark.parametrize("name", CASES)
 def test_the_value_is_that_of_the_definition(name, weight):

@@ -108,7 +108,7 @@ def is_refused(model, data):
         return True
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_case
 @pytest.mark.parametrize("weight", [False, True])
 def test_honest_models_are_verified(name, weight):
@@ -119,7 +119,7 @@ def test_honest_models_are_verified(name, weight):
     assert ln.verify(model, X[order], y[order], None if w is None else w[order])
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_case
 @pytest.mark.parametrize("weight", [False, True])
 def test_every_change_of_a_stored_array_is_refused(name, weight):

@@ -98,7 +98,7 @@ def test_files_and_dask(tmp_path):
     assert hasattr(model.predict(lazy), "compute")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ["ridge", "logistic", "softmax"])
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_scores_and_checks_of_files_are_those_of_memory(name, weight, tmp_path, monkeypatch):

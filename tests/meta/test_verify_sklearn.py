@@ -45,7 +45,7 @@ def tamper(model):
     model.trees_.value[:] *= 1.001
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_a_workflow_is_verified_and_a_changed_model_is_not(name, tmp_path):
     model, X, y = fit(name)

@@ -82,7 +82,7 @@ def is_verified(model, rows, y):
         return False
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("model", "rows", "y", "name", "change"), list(cases()))
 def test_a_changed_array_is_refused(model, rows, y, name, change):
     assert is_verified(model, rows, y)

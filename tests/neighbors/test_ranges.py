@@ -26,7 +26,7 @@ def search_for(metric, algorithm, k):
     return NearestNeighbors(n_neighbors=k, metric=metric, p=3, algorithm=algorithm)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "auto"])
 @pytest.mark.parametrize("metric", ORDERS)
 @given(data=st.data())

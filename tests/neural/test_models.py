@@ -343,7 +343,7 @@ def test_lbfgs_refuses_what_changes_from_call_to_call():
         MLPRegressor(solver="lbfgs", normalization="batch").fit(X, y)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "model",
     [

@@ -154,7 +154,7 @@ def test_ragged_sequences_are_packed_sequences():
     np.testing.assert_allclose(net.predict(theta, x, lengths=lengths), h[0].detach().numpy(), atol=1e-12)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("update", "make"),
     [

@@ -316,7 +316,7 @@ def test_fit_recovers_the_truth(name):
     assert d.kl(best) < 20.0 / 5000  # twice the divergence times n is χ² with at most four degrees of freedom
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @each
 @pytest.mark.parametrize("bad", ["empty", "nan", "weights", "length"])
 def test_fit_refuses_bad_data(name, bad):

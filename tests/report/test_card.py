@@ -11,6 +11,8 @@ from learnable.core.registry import estimator_names, registered_class
 from learnable.linear import LogisticRegression, Ridge
 from learnable.report import card
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
 
 def plain(html):
     return unescape(re.sub(r"<[^>]*>", " ", re.sub(r"<style>.*?</style>", "", html)))

@@ -112,7 +112,7 @@ def without_policy(html):
     return bare
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_text_from_anywhere_stays_text(attack):
     for _, html in hostile_pages(attack):

@@ -16,6 +16,8 @@ from learnable.core.errors import DataError, ParameterError
 from learnable.core.registry import estimator_names
 from learnable.report.pictures import KINDS, _full_covariances, _Plane
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
 
 def titles(figure):
     """Return the titles of all figures inside one."""

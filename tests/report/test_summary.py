@@ -16,6 +16,9 @@ from learnable.core.registry import estimator_names
 from learnable.report.facts import OBJECTIVES, number
 from learnable.report.summary import rows_of
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 #: They are fitted through other models and keep no number of rows.
 UNCOUNTED = {"BlendRegressor", "BlendClassifier", "OneVsOneClassifier", "PolynomialFeatures", "BasisExpansion"}
 UNCOUNTED |= {"TableEncoder", "Nystroem", "RBFSampler"}

@@ -180,7 +180,7 @@ def proven_excess(problem, theta, least):
     return at.measure * max(float(least), 1e-8 * start), at.value
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @form
 @pytest.mark.parametrize("C", [0.03, 2.0, 300.0], ids=lambda C: f"C={C}")
 @pytest.mark.parametrize("distance", [1e-4, 1e-2, 0.05], ids=lambda distance: f"distance={distance}")

@@ -37,7 +37,7 @@ def test_prox_minimises_its_objective(penalty, w, v, step):
         assert objective(best) <= objective(candidate) + 1e-12 * (1 + objective(candidate))
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("w", [-3.0, -0.2, 0.0, 0.05, 0.9, 4.0])
 @pytest.mark.parametrize("step", [0.1, 1.0, 3.0])
@@ -78,7 +78,7 @@ def test_moreau_with_the_known_proxes_of_the_conjugates(w, step):
     np.testing.assert_allclose(L2Penalty(0.7).prox(w, step) + step * shrunken, w, atol=1e-13)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("penalty", [L2Penalty(0.7), L1Penalty(0.7), ElasticNetPenalty(0.7, 0.3)], ids=repr)
 @pytest.mark.parametrize("u", [-0.7, -0.4, 0.0, 0.2, 0.21, 0.69, 0.7])
 def test_conjugate_is_the_supremum(penalty, u):

@@ -15,7 +15,7 @@ PENALTIES = [
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @given(w=st.floats(-8.0, 8.0), step=st.floats(0.05, 5.0))
 def test_prox_is_the_global_minimiser(penalty, w, step):

@@ -157,7 +157,7 @@ def test_heavy_tails_are_not_drawn_to_outliers():
 
 @pytest.mark.parametrize("n_new", [400, pytest.param(1200, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", ["normal", "student_t", "poisson", "gamma", "bernoulli"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_intervals_cover_and_quantiles_invert_the_cdf(family, n_new):
     kind = "normal" if family == "student_t" else family
     X, y = table(kind, n=300 + n_new, seed=4)

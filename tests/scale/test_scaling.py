@@ -15,6 +15,8 @@ from tests.data.on_disk import streamed
 
 from learnable.core.registry import registered_class
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
 
 def words_of(cls):
     """Return the docstrings of a class, its bases and their modules, in one line each."""

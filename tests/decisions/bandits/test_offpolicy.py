@@ -25,7 +25,7 @@ def make_log(n, seed, *, with_context=True):
     return log, pi, high + low
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("method", ["ips", "snips", "dr"])
 def test_estimates_are_unbiased_and_their_intervals_cover(method):
     estimates, covered, errors = [], 0, []

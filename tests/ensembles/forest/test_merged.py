@@ -84,7 +84,7 @@ def fitted(table, model, target, settings, n_parts):
 
 @pytest.mark.filterwarnings("ignore:Some inputs do not have OOB scores")
 @pytest.mark.parametrize(("model", "target", "settings"), CASES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_the_forest_is_that_of_memory(table, client, model, target, settings):
     found, wanted = fitted(table, model, target, settings, 5)
     assert_same(found, wanted)

@@ -44,7 +44,7 @@ def never_rises(trace):
     return bool((np.diff(trace) <= 1e-9 * np.maximum(np.abs(trace[:-1]), abs(trace[0]))).all())
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("seed", range(3))
 def test_rare_classes_do_not_run_away(sizes, seed):

@@ -28,7 +28,7 @@ def same_trees(a, b):
 # XGBoost's formulas
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("reg_lambda, gamma", [(0.0, 0.0), (1.0, 0.05), (3.0, 0.4)])
 @pytest.mark.parametrize("seed", range(50))
 def test_trees_are_those_of_brute_force(reg_lambda, gamma, seed):
@@ -153,7 +153,7 @@ def test_many_levels_and_strings_and_unseen_levels():
     assert np.array_equal(a, b)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["number", "two", "three"])
 def test_rare_levels_that_are_alike_share_a_bin(kind):
     """1,000 levels with 15 rows each: unseen rows are predicted nearly as well as by each level's own mean."""

@@ -21,7 +21,7 @@ H, G = HistGradientBoostingRegressor, GradientBoostingRegressor
 HC, GC = HistGradientBoostingClassifier, GradientBoostingClassifier
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "model, x, y",
     [

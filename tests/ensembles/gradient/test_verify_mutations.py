@@ -88,7 +88,7 @@ def test_arrays_of_the_model(fitted):
         assert refused(twin, x, y), (name, "shortened")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", TREES)
 def test_arrays_of_the_trees(fitted, name):
     model, x, y = fitted

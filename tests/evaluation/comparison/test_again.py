@@ -39,7 +39,7 @@ def classes():
 
 
 @pytest.mark.parametrize("which", ["numbers", "classes"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_the_winner_says_of_every_row_what_it_said_when_it_was_judged(which, request):
     data, record, settings, aside = request.getfixturevalue(which)
     again = fit_again(data, record, settings, record["winner"]["name"])

@@ -190,7 +190,7 @@ def test_a_model_that_hangs_is_killed_at_its_deadline_with_its_children(tmp_path
     row = next(row for row in record["leaderboard"] if row["model"] == "Forking")
     assert row["status"] == "timeout" and "limit" in row["reason"]
     assert record["winner"]["name"].startswith("Ridge")
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and _runs(int(number.read_text())):
         time.sleep(0.05)
     assert not _runs(int(number.read_text()))

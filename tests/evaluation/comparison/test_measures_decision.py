@@ -84,7 +84,7 @@ def test_balanced_classes_are_ranked_by_accuracy():
     assert lopsided_note([500, 20, 4], ["a", "b", "c"]) is not None
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("swapped", [False, True])
 def test_ten_positives_in_two_thousand_rows(tmp_path, swapped):
     table, heard = fraud(swapped=swapped), []
@@ -108,7 +108,7 @@ def test_ten_positives_in_two_thousand_rows(tmp_path, swapped):
 
 
 @pytest.mark.parametrize(("cost", "is_low"), [("FP=1,FN=50", True), pytest.param("FP=50,FN=1", False, marks=LONG)])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_dear_misses_lower_the_threshold(cost, is_low):
     record = compare(fraud(600, 60), "y", models=["LogisticRegression"], cost=cost)
     decision = record["winner"]["decision"]

@@ -78,7 +78,7 @@ def test_split_with_a_model_of_the_spread_covers_as_often():
     assert abs(mean - 0.8) < 4 * error
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", ["cv+", "jackknife+"])
 @pytest.mark.parametrize("draw", [linear, skewed])
 def test_plus_methods_cover_typically_as_often_as_they_say(method, draw):

@@ -58,7 +58,7 @@ def test_split_covers_exactly_as_often_as_it_says(score, randomized):
     assert 0.0045 < error < 0.0075
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("score", SCORES)
 def test_coverage_is_at_least_the_level(method, score):
@@ -116,7 +116,7 @@ def test_label_scores_are_their_definition(counts, u):
     np.testing.assert_array_equal(label_scores(p, "lac", np.full(3, u)), 1.0 - p)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("level", [0.5, 0.9])

@@ -276,7 +276,7 @@ SMOOTHERS = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.threaded
 @pytest.mark.parametrize("targets", [None, 2])
 @pytest.mark.parametrize("name", SMOOTHERS)

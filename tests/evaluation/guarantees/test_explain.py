@@ -13,6 +13,9 @@ from learnable.evaluation import explain_theory
 from learnable.evaluation.guarantees.explain import CHECKS, equal_covariances
 from learnable.evaluation.guarantees.theorems import THEOREMS
 
+pytestmark = pytest.mark.sampled(1)  # every case is a promise of its own
+
+
 KINDS = {
     *("optimality", "consistency", "rate", "oracle inequality"),
     *("coverage", "approximation", "reduction", "none"),

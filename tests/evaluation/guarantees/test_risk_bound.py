@@ -297,7 +297,7 @@ def count_misses(name, draws, delta=0.2, n=60):
     return misses
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_bounds_cover_the_true_risk(name):

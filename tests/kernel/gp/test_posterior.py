@@ -134,7 +134,7 @@ def draw_world(rng, kernel, level, n):
     return x, f, f + 0.3 * rng.normal(size=n + 6)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("mean", "inducing"), [("zero", None), ("linear", None), ("zero", "all rows")], ids=["zero", "line", "inducing"]
 )

@@ -47,7 +47,7 @@ class Clock:
         return call
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("limit", [0.5, 2.0, 8.0])
 @pytest.mark.parametrize("name", MODELS)
 def test_fits_end_in_time(monkeypatch, name, limit):

@@ -191,7 +191,7 @@ TIMED = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", TIMED)
 @pytest.mark.parametrize("limit", [0.05, 0.4])

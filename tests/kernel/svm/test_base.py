@@ -66,7 +66,7 @@ def test_a_damaged_model_is_refused(name, change, tmp_path):
         round_trip(model, tmp_path / "m.safetensors")
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM"])
 @pytest.mark.parametrize(("n", "d", "cache"), [(9000, 10, 1), (3000, 300, 20)])
 def test_memory_is_what_the_docstring_says(name, n, d, cache):

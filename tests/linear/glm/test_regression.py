@@ -52,7 +52,7 @@ def test_the_fit_is_the_optimum(power, link, alpha, intercept):
     assert model.certificate_.kind == kind
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @family
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_coefficients_and_score_agree_with_scikit_learn(power, link, storage):

@@ -77,7 +77,7 @@ def is_near(share, level, rounds=ROUNDS):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_levels_are_what_they_say(case):
     held, refused = shares(*CASES[case])
     assert is_near(held, 0.9)

@@ -44,7 +44,7 @@ def test_the_score_test_is_statsmodels():
     assert test.p_value == pytest.approx(float(np.squeeze(known[1])), rel=1e-6)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["wald", "ratio", "score"])
 def test_a_true_hypothesis_is_refused_as_often_as_the_level_says(kind):
     rng = np.random.default_rng(5)

@@ -146,7 +146,7 @@ def hard_tables():
 HARD = hard_tables()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("C", [0.1, 10.0, 1e3])
 @pytest.mark.parametrize("l1_ratio", [1.0, 0.5, 0.01])

@@ -82,7 +82,7 @@ def test_raw_tables_reach_the_tolerance(table, C):
 
 
 @pytest.mark.parametrize("solver", ["auto", "interior-point", "dual"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_every_solver_finds_the_optimum(solver):
     X, y = several_classes(120, 4, 4)
     model = joint(C=0.2, solver=solver).fit(X, y)

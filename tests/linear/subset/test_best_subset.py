@@ -241,7 +241,7 @@ def test_the_bits_do_not_depend_on_threads():
     np.testing.assert_array_equal(one.proof_, two.proof_)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_is_claimed_where_columns_fit_the_rows_exactly(seed):
     rng = np.random.default_rng(seed)

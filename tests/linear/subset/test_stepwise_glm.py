@@ -40,7 +40,7 @@ def peer_deviance(X, y, family, columns):
     return 2 * log_loss(y, model.predict_proba(X[:, columns])[:, 1], normalize=False)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_every_step_is_the_best_of_refits_by_another_library(rows, family, direction):

@@ -155,7 +155,7 @@ def test_fenchel_young(loss, data, z, u):
     assert abs(value + dual - g * z) <= 1e-13 * scale
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("loss, y", CASES, ids=name)
 def test_conjugate_is_the_supremum(loss, y):
     u = interior_duals(loss, y)

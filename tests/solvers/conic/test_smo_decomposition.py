@@ -132,7 +132,7 @@ def unshrunk(kind):
     return K, program, start, decompose(Whole(K), program, tol=1e-7, block=64, start=start, shrinking=False)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("rounded", [True, False])
 @pytest.mark.parametrize("kind", ["offset", "no offset", "tube", "two groups"])
 def test_rows_at_rest_are_left_out_and_the_optimum_stays(kind, rounded):

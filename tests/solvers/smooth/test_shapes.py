@@ -46,7 +46,7 @@ def objective(model, X, codes):
     return float(exact.value(np.column_stack([model.intercept_, model.coef_])))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name != "sgd"])  # which comes near, no more
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("intercept", [True, False])

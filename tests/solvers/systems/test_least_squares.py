@@ -49,7 +49,7 @@ def test_gram_path_solves_the_normal_equations(weighted, alpha, intercept, spars
     assert found.rank == 5
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 1e-2, 100.0])
 @pytest.mark.parametrize("intercept", [True, False])

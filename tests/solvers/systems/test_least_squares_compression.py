@@ -25,7 +25,7 @@ def both(X, y, weight=None, alpha=0.0, rows=64, **options):
     return found, orthogonal_fit(X, y, weight, alpha, **options)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 2.5])
 @pytest.mark.parametrize("intercept", [True, False])

@@ -219,7 +219,7 @@ def test_confidence_bounds_of_coins_cover(p):
     assert exact > 0.2 * delta or p == 0.02
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("draw", ["coins", "beta", "rare"])
 def test_betting_covers(draw):
     rng = np.random.default_rng(3)

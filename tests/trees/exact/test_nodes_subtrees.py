@@ -58,7 +58,7 @@ def assert_same(a, b):
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @pytest.mark.parametrize("form", ["numbers", "missing", "sparse", "bins", "weights"])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 def test_every_target_grows_the_tree_of_the_loop(monkeypatch, rule, form):
     X, y, weight = make_table(form == "missing")
     columns = Columns.build(sp.csc_array(X) if form == "sparse" else X, max_bins=20 if form == "bins" else None)

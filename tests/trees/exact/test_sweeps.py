@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import learnable as ln
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["DecisionTreeRegressor", "RandomForestRegressor", "ExtraTreesRegressor"])
 @given(
     seed=st.integers(0, 10**6),

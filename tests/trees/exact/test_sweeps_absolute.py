@@ -21,7 +21,7 @@ def _table(seed, n, levels, weighted):
     return X, y, weight, signs, rng
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("kind", ["DecisionTreeRegressor", "RandomForestRegressor", "ExtraTreesRegressor"])
 @given(
     seed=st.integers(0, 10**6),

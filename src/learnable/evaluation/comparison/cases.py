@@ -68,7 +68,7 @@ def model_cases(name: str) -> Iterator[tuple[str, Any]]:
 
 def other_cases() -> Iterator[tuple[str, Any]]:
     """Yield what was done besides fitting registered models, and numbers that came out."""
-    for case in (small_decisions, small_partitions, small_posteriors, small_questions, small_files, small_clusters):
+    for case in OTHERS:
         yield from case()
 
 
@@ -141,3 +141,7 @@ def small_clusters() -> Iterator[tuple[str, Any]]:
                         warnings.simplefilter("ignore")
                         model.fit(rows, da.from_array(target, chunks=40))
                     yield f"{name}{kind} on a cluster", model.predict(X)
+
+
+#: Everything besides registered models.
+OTHERS: Final = (small_decisions, small_partitions, small_posteriors, small_questions, small_files, small_clusters)

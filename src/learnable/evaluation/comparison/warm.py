@@ -179,17 +179,21 @@ def _built(name: str) -> Any:
 
 
 def _brief(model: Any) -> Any:
-    """Return the model with a short grid, where it makes one, and a fixed seed: the kernels are the same."""
+    """Return the model with a short grid, where it makes one, few steps and a fixed seed: the kernels are the same."""
     settings = model.get_params(deep=False)
-    changed: dict[str, Any] = {}
-    if isinstance(settings.get("alphas"), int):
-        changed["alphas"] = 3
+    changed: dict[str, Any] = {grid: 3 for grid in ("alphas", "Cs") if isinstance(settings.get(grid), int)}
     if "random_state" in settings:
         changed["random_state"] = 0
     if "n_draws" in settings:  # sampled models
         changed |= {"n_draws": 4, "n_warmup": 1}
+    if isinstance(settings.get("n_estimators"), int):
+        changed["n_estimators"] = min(10, settings["n_estimators"])
+    if "max_leaf_nodes" in settings and "max_iter" in settings:  # boosting by histograms
+        changed["max_iter"] = 10
     if "learning_rate_init" in settings:  # networks
-        changed["max_iter"] = 20
+        changed["max_iter"] = 3
+    if "n_restarts_optimizer" in settings or "metric_mds" in settings:  # steps on all pairs of rows
+        changed["max_iter"] = 3
     if settings.get("method") == "barnes_hut":  # t-SNE: few rows would not need its grid
         changed |= {"method": "interpolation", "max_iter": 20}
     return model.set_params(**changed)
