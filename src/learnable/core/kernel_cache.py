@@ -45,6 +45,7 @@ from numba.core.runtime.nrt import rtsys
 
 from . import intrinsics, wide_intrinsics  # noqa: F401  # known to Numba before it compiles anything
 from .jit import Intrinsic, Kernel
+from .remembered import remembered_answers
 
 # --------------------------------------------------------------------------------------------------------------------
 # How kernels are compiled: those that other kernels call become parts of them, which are optimised with the whole.
@@ -58,7 +59,8 @@ from .jit import Intrinsic, Kernel
 # an eighth of the time.
 
 
-#: Versions of Numba whose insides are known; with others every kernel is compiled on its own, which takes longer.
+#: Versions of Numba whose insides are known; with others every kernel is compiled on its own, in Numba's own way, which
+#: takes longer.
 _FIRST_TESTED = (0, 62)
 _LAST_TESTED = (0, 68)
 _JITCodeLibrary: Any = JITCodeLibrary
@@ -75,14 +77,18 @@ def make_whole(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
 
 def make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a dispatcher that only other kernels may call."""
-    if not _FIRST_TESTED <= numba.version_info.short <= _LAST_TESTED:
+    if not _is_known_numba():
         return make_whole(function, options)
     wanted = {**options, "fastmath": set(options["fastmath"])}
     return _njit(pipeline_class=PartCompiler, no_cpython_wrapper=True, no_cfunc_wrapper=True, **wanted)(function)
 
 
+def _is_known_numba() -> bool:
+    return bool(_FIRST_TESTED <= numba.version_info.short <= _LAST_TESTED)
+
+
 class WholeCompiler(_CompilerBase):  # type: ignore[misc]
-    """Numba's compiler, without the garbage collector."""
+    """Numba's compiler, without the garbage collector and with a memory of what it has worked out."""
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a function; Numba's lock is held, so that one thread at a time is here."""
@@ -90,7 +96,8 @@ class WholeCompiler(_CompilerBase):  # type: ignore[misc]
             return super().compile_extra(func)
         gc.disable()
         try:
-            return super().compile_extra(func)
+            with remembered_answers() if _is_known_numba() else contextlib.nullcontext():
+                return super().compile_extra(func)
         finally:
             gc.enable()
 
