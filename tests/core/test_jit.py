@@ -3,6 +3,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -80,3 +81,31 @@ def test_a_kernel_sees_a_flag_that_another_thread_raises():
     waiter.join(60)
     assert not waiter.is_alive()
     assert steps[0] >= 0
+
+
+class Bundle(NamedTuple):
+    x: Any
+    weights: Any
+
+
+@kernel
+def _weighted_total(bundle, rows, out):
+    total = 0.0
+    for i in rows:
+        total += bundle.x[i] * bundle.weights[i]
+    out[0] = total
+
+
+def test_read_only_arrays_are_served_by_the_code_for_others():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=6), rng.random(6), np.arange(6)]
+    fixed = [array.copy() for array in arrays]
+    for array in fixed:
+        array.flags.writeable = False
+    found = []
+    for x, weights, rows in (arrays, fixed, [fixed[0], arrays[1], fixed[2]], fixed):
+        out = np.zeros(1)
+        _weighted_total(Bundle(x, weights), rows, out)
+        found.append(out[0])
+    assert found == [found[0]] * 4 and found[0] == pytest.approx(arrays[0] @ arrays[1])
+    assert len(_weighted_total.dispatcher.signatures) == 1

@@ -25,7 +25,7 @@ import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -36,7 +36,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba.core import compiler, serialize
+from numba.core import compiler, serialize, types
 from numba.core import config as numba_config
 from numba.core.caching import _Cache
 from numba.core.codegen import JITCodeLibrary
@@ -67,12 +67,41 @@ _JITCodeLibrary: Any = JITCodeLibrary
 _CompilerBase: Any = CompilerBase
 _passes: Any = DefaultPassBuilder
 _njit: Any = numba.njit
+_types: Any = types
 
 
 def make_whole(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Return a dispatcher that Python may call."""
     wanted = {**options, "fastmath": set(options["fastmath"])}
-    return _njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **wanted)(function)
+    dispatcher = _njit(pipeline_class=WholeCompiler, no_cfunc_wrapper=True, **wanted)(function)
+    if _is_known_numba() and not config.DISABLE_JIT:
+        dispatcher._compile_for_args = partial(_take_read_only, dispatcher, dispatcher._compile_for_args)
+    return dispatcher
+
+
+def _take_read_only(dispatcher: Any, compile_for_args: Any, *args: Any) -> Any:
+    """Return the code for some arguments, whose types the dispatcher meets for the first time.
+
+    Arrays of pandas and memory maps are often read-only, to Numba another type. Kernels write to nothing but their
+    outputs, so that the code for arrays that may be written to serves both, and is compiled or shipped once.
+    """
+    kinds = [dispatcher.typeof_pyval(arg) for arg in args]
+    writable = [_writable(kind) for kind in kinds]
+    if writable == kinds:
+        return compile_for_args(*args)
+    code = dispatcher.compile(tuple(writable))
+    dispatcher._insert([kind._code for kind in kinds], code, False)  # from now on without asking
+    return code
+
+
+def _writable(kind: Any) -> Any:
+    """Return the type of the same array, or of the same bundle of arrays, if it could be written to."""
+    if isinstance(kind, _types.Array):
+        return kind if kind.mutable else kind.copy(readonly=False)
+    if isinstance(kind, _types.BaseTuple):
+        named = getattr(kind, "instance_class", None)
+        return _types.BaseTuple.from_types([_writable(one) for one in kind.types], named)
+    return kind
 
 
 def make_part(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
