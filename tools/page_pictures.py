@@ -82,7 +82,7 @@ def answer(page: Any, table: str, kind: str, settings: dict[str, Any], patience:
     """Run another command on a table; return the address of what it found."""
     run = page.evaluate(START, {"kind": kind, "table": table, "settings": settings})
     page.goto(f"{page.url.partition('#')[0]}#/result/{run}")
-    page.wait_for_selector("iframe", timeout=patience)
+    page.wait_for_selector(f'iframe[src*="{run}"]', timeout=patience)  # that of the last result may still be there
     return f"/result/{run}"
 
 
