@@ -199,7 +199,8 @@ def compare(
     candidates = candidates_for(problem.task, models, problem.y)
     if models is None and measure.name in OF_PROBABILITIES:
         candidates, left_out = with_probabilities(candidates, measure.label)
-        problem.notes += [left_out] if left_out else []
+        if left_out is not None:
+            problem.notes.append(left_out)
     emit = on_event or (lambda event: None)
     path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
     lines = python_lines(
