@@ -170,7 +170,7 @@ COSTS = (
         _classes(lambda: ln.QuadraticDiscriminantAnalysis()), {"n": TALL, "d": MANY}, {"n": 20_000, "d": 30, "K": 3},
     ),
     Cost(
-        "KMeans", "mixtures", "(d + 2) float32 and 20 bytes for each row", {"n": 1, "d": 1, "K": 1},
+        "KMeans", "mixtures", "(d + 2) float32 and 28 bytes for each row", {"n": 1, "d": 1, "K": 1},
         {"n": 1, "d": 1, "K": 1},
         _clusters(lambda K: ln.KMeans(K, random_state=0, n_init=1, max_iter=10, n_jobs=1)),
         {"n": TALL, "d": MANY, "K": (8, 16, 32, 64)}, {"n": 20_000, "d": 10, "K": 8}, per_iteration=True,

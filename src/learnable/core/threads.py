@@ -52,13 +52,6 @@ def thread_budget() -> int:
     return max((library["num_threads"] for library in _controller().info()), default=1)
 
 
-def usable_cores() -> int:
-    """Return how many processors this process may run on: `taskset` and some containers allow fewer than there are."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def blas_libraries() -> list[str]:
     """Return the BLAS libraries in use, in words."""
     found = {

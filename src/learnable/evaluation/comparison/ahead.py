@@ -6,6 +6,7 @@ takes the models whose kernels are there first, and waits only when none is; wai
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -14,7 +15,7 @@ from functools import partial
 from typing import Any, Final
 
 from ...core.registry import REGISTRY
-from ...core.threads import Background, usable_cores
+from ...core.threads import Background
 from .candidates import Candidate
 from .clock import Clock
 from .race import Server
@@ -130,6 +131,13 @@ class CompileAhead:
         with self._changed:
             self._missing = [name for name in self._missing if name not in names]
             self._changed.notify_all()
+
+
+def usable_cores() -> int:
+    """Return how many processors this process may run on: `taskset` and some containers allow fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _groups(names: Sequence[str]) -> list[list[str]]:

@@ -19,8 +19,7 @@ import numpy as np
 
 from ...core.declare import Number, check_parameters, optional
 from ...core.errors import DataError, ParameterError
-from ...core.threads import usable_cores
-from .ahead import CompileAhead
+from .ahead import CompileAhead, usable_cores
 from .candidates import Candidate, candidates_for, one_of_each_first, short_names, wants_dense, with_probabilities
 from .clock import NOT_STARTED, Clock, OutOfTimeError, cut_notes
 from .cluster import folds_on

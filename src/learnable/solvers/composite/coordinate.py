@@ -120,7 +120,7 @@ class GramQuadratic:
         self.square = square
         self.W = np.zeros_like(cross)
         self.g = self.held = cross.copy()
-        self.factor = SupportFactor()
+        self.factor: SupportFactor | None = None  # made by the first Newton step
         if W is not None and W.any():
             self.move(W)
 
@@ -355,6 +355,7 @@ def _newton_point(model: Quadratic, penalty: Penalty, W: Array, support: Rows | 
     l2 = penalty.l2[support]
     step = None
     if isinstance(model, GramQuadratic) and len(support) >= _SINGLE:
+        model.factor = model.factor or SupportFactor()
         step = model.factor.solve(model.G[: len(W), : len(W)], support, penalty.l2, slope)
     if step is None:
         H = model.curvature(support)
