@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from typing import NamedTuple
 
@@ -77,7 +78,12 @@ def test_the_same_machine_code_is_compiled_without_memory(monkeypatch):
     assert kept == instructions()
 
 
-def test_overloads_are_chosen_by_options():
+@pytest.mark.parametrize("collects", [True, False])
+def test_overloads_are_chosen_by_options(collects, monkeypatch):
+    monkeypatch.setattr(remembered, "_overloads", {})
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+
     @kernel
     def least(x):
         s = 0.0
@@ -98,6 +104,8 @@ def test_overloads_are_chosen_by_options():
         assert one(x) == 1.5
     known = [key for key in remembered._overloads if key[0].typing_key is min]
     assert len({options for *_, options in known}) > 1
+    assert gc.isenabled() == collects
+    (gc.enable if before else gc.disable)()
 
 
 def test_variables_are_listed_in_numbas_order():

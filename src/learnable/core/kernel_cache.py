@@ -121,14 +121,14 @@ class WholeCompiler(_CompilerBase):  # type: ignore[misc]
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a function; Numba's lock is held, so that one thread at a time is here."""
-        if not gc.isenabled():
-            return super().compile_extra(func)
+        collects = gc.isenabled()
         gc.disable()
         try:
             with remembered_answers() if _is_known_numba() else contextlib.nullcontext():
                 return super().compile_extra(func)
         finally:
-            gc.enable()
+            if collects:
+                gc.enable()
 
     def define_pipelines(self) -> list[Any]:
         """Return Numba's passes."""

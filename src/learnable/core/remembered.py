@@ -45,11 +45,16 @@ _NO_VARIABLES: Final = frozenset({ir.Loc, str, int, float, bool, type(None)})
 _overloads: dict[Any, tuple[Any, Any]] = {}
 _attributes: dict[Any, Any] = {}
 _sizes: dict[str, int] = {}
+_is_hidden = False
 
 
 @contextlib.contextmanager
 def remembered_answers() -> Iterator[None]:
-    """Hide methods of Numba inside this block."""
+    """Hide methods of Numba inside this block; a kernel that is compiled inside another one finds them hidden."""
+    global _is_hidden
+    if _is_hidden:
+        yield
+        return
     typing = type(cpu_target.typing_context)
     target = type(cpu_target.target_context)
     hiding: list[tuple[Any, str, Any]] = [
@@ -65,7 +70,11 @@ def remembered_answers() -> Iterator[None]:
         for owner, name, method in hiding:
             stack.callback(_restore, owner, name, vars(owner).get(name))
             setattr(owner, name, method)
-        yield
+        _is_hidden = True
+        try:
+            yield
+        finally:
+            _is_hidden = False
 
 
 def _restore(owner: Any, name: str, before: Any) -> None:
